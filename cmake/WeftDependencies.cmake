@@ -1,0 +1,39 @@
+# Everything Weft builds against, found in one place. The packages that bring them are listed in deps/debian.txt.
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+
+# Header-only or without a CMake config of their own.
+find_path(WEFT_XXHASH_INCLUDE xxhash.h REQUIRED)
+find_library(WEFT_XXHASH_LIBRARY xxhash REQUIRED)
+add_library(weft_xxhash INTERFACE)
+target_include_directories(weft_xxhash SYSTEM INTERFACE ${WEFT_XXHASH_INCLUDE})
+target_link_libraries(weft_xxhash INTERFACE ${WEFT_XXHASH_LIBRARY})
+
+find_path(WEFT_PROTOZERO_INCLUDE protozero/pbf_reader.hpp REQUIRED)
+add_library(weft_protozero INTERFACE)
+target_include_directories(weft_protozero SYSTEM INTERFACE ${WEFT_PROTOZERO_INCLUDE})
+
+find_package(LLVM 22.1 REQUIRED CONFIG)
+add_library(weft_llvm INTERFACE)
+target_include_directories(weft_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
+separate_arguments(WEFT_LLVM_DEFINITIONS UNIX_COMMAND "${LLVM_DEFINITIONS}")
+target_compile_options(weft_llvm INTERFACE ${WEFT_LLVM_DEFINITIONS})
+if(WEFT_SHARED_LLVM)
+  target_link_libraries(weft_llvm INTERFACE LLVM)
+else()
+  llvm_map_components_to_libnames(WEFT_LLVM_LIBS x86codegen x86asmparser orcjit passes)
+  target_link_libraries(weft_llvm INTERFACE ${WEFT_LLVM_LIBS})
+endif()
+
+# ccache and lld when present: neither is required.
+find_program(WEFT_CCACHE ccache)
+if(WEFT_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${WEFT_CCACHE})
+endif()
+find_program(WEFT_LLD ld.lld)
+if(WEFT_LLD)
+  add_link_options(-fuse-ld=lld)
+endif()
+add_link_options(-Wl,--gc-sections)
