@@ -1,0 +1,187 @@
+#include "base/tensor.h"
+
+#define XXH_STATIC_LINKING_ONLY
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <xxhash.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+
+std::optional<std::int64_t> element_count(const std::vector<std::int64_t>& shape) {
+  std::int64_t count = 1;
+  bool zero = false;
+  for (std::int64_t d : shape) {
+    if (d < 0) return std::nullopt;
+    if (d == 0) {
+      zero = true;
+    } else if (__builtin_mul_overflow(count, d, &count)) {
+      return std::nullopt;
+    }
+  }
+  return zero ? 0 : count;
+}
+
+Error bad_shape(DType dtype, const std::vector<std::int64_t>& shape) {
+  return user_error("tensor-too-large", fmt::format("a tensor of {}{} has a negative size or more bytes than can be addressed",
+                                                    name(dtype), shape_str(shape)));
+}
+
+// `count` strings behind the owner pointer; data() points at the vector so that defined() holds for rank 0.
+std::shared_ptr<std::vector<std::string>> make_strings(std::size_t count) {
+  return std::make_shared<std::vector<std::string>>(count);
+}
+
+}  // namespace
+
+Result<Tensor> Tensor::empty(DType dtype, std::vector<std::int64_t> shape) {
+  const auto count = element_count(shape);
+  const auto bytes = count ? storage_bytes(dtype, *count) : std::nullopt;
+  if (!bytes || *bytes > PTRDIFF_MAX - kAlignment) return bad_shape(dtype, shape);
+  Tensor t;
+  t.dtype_ = dtype;
+  t.writable_ = true;
+  if (is_string(dtype)) {
+    if (static_cast<std::size_t>(*count) > PTRDIFF_MAX / sizeof(std::string)) return bad_shape(dtype, shape);
+    auto values = make_strings(static_cast<std::size_t>(*count));
+    t.data_ = values.get();
+    t.owner_ = std::move(values);
+  } else {
+    const std::size_t padded = (*bytes + kAlignment) / kAlignment * kAlignment;  // never zero
+    void* memory = std::aligned_alloc(kAlignment, padded);
+    if (memory == nullptr) {
+      return user_error("out-of-memory", fmt::format("cannot allocate {} bytes for a tensor of {}{}", padded,
+                                                     name(dtype), shape_str(shape)));
+    }
+    t.owner_ = std::shared_ptr<const void>(memory, [](const void* p) { std::free(const_cast<void*>(p)); });
+    t.data_ = memory;
+  }
+  t.shape_ = std::move(shape);
+  return t;
+}
+
+Result<Tensor> Tensor::zeros(DType dtype, std::vector<std::int64_t> shape) {
+  Tensor t = WEFT_TRY(empty(dtype, std::move(shape)));
+  if (!is_string(dtype)) std::memset(t.mutable_data(), 0, t.byte_size());
+  return t;
+}
+
+Tensor Tensor::view(DType dtype, std::vector<std::int64_t> shape, const void* data,
+                    std::shared_ptr<const void> owner) {
+  WEFT_CHECK(!is_string(dtype), "a view of strings");
+  WEFT_CHECK(element_count(shape).has_value(), "a view of an impossible shape " + shape_str(shape));
+  Tensor t;
+  t.dtype_ = dtype;
+  t.shape_ = std::move(shape);
+  t.data_ = data;
+  t.owner_ = std::move(owner);
+  return t;
+}
+
+Tensor Tensor::strings(std::vector<std::int64_t> shape, std::vector<std::string> values) {
+  const auto count = element_count(shape);
+  WEFT_CHECK(count && static_cast<std::size_t>(*count) == values.size(),
+             fmt::format("{} strings for shape {}", values.size(), shape_str(shape)));
+  auto owned = std::make_shared<std::vector<std::string>>(std::move(values));
+  Tensor t;
+  t.dtype_ = DType::Str;
+  t.writable_ = true;
+  t.shape_ = std::move(shape);
+  t.data_ = owned.get();
+  t.owner_ = std::move(owned);
+  return t;
+}
+
+Tensor Tensor::scalar(DType dtype, double value) {
+  if (!is_float(dtype)) return scalar_i64(dtype, static_cast<std::int64_t>(value));
+  Tensor t = empty(dtype, {}).value();
+  std::memset(t.mutable_data(), 0, t.byte_size());
+  t.set_f64(0, value);
+  return t;
+}
+
+Tensor Tensor::scalar_i64(DType dtype, std::int64_t value) {
+  if (is_float(dtype)) return scalar(dtype, static_cast<double>(value));
+  Tensor t = empty(dtype, {}).value();
+  std::memset(t.mutable_data(), 0, t.byte_size());
+  t.set_i64(0, value);
+  return t;
+}
+
+Tensor Tensor::of(const std::vector<std::int64_t>& values) {
+  Tensor t = empty(DType::I64, {static_cast<std::int64_t>(values.size())}).value();
+  if (!values.empty()) std::memcpy(t.mutable_data(), values.data(), t.byte_size());
+  return t;
+}
+
+std::int64_t Tensor::size() const {
+  std::int64_t count = 1;
+  for (std::int64_t d : shape_) {
+    if (d == 0) return 0;
+    count *= d;
+  }
+  return count;
+}
+
+std::size_t Tensor::byte_size() const { return *storage_bytes(dtype_, size()); }
+
+void* Tensor::mutable_data() {
+  WEFT_CHECK(writable_ && !is_string(dtype_), "this tensor may not be written");
+  return const_cast<void*>(data_);
+}
+
+const std::vector<std::string>& Tensor::string_values() const {
+  WEFT_CHECK(is_string(dtype_) && data_ != nullptr, std::string("strings of a tensor of ") + name(dtype_));
+  return *static_cast<const std::vector<std::string>*>(data_);
+}
+
+std::vector<std::string>& Tensor::mutable_strings() {
+  WEFT_CHECK(writable_, "this tensor may not be written");
+  return const_cast<std::vector<std::string>&>(string_values());
+}
+
+Tensor Tensor::reshaped(std::vector<std::int64_t> shape) const {
+  const auto count = element_count(shape);
+  WEFT_CHECK(count && *count == size(), fmt::format("reshape {} to {}", shape_str(shape_), shape_str(shape)));
+  Tensor t = *this;
+  t.shape_ = std::move(shape);
+  t.writable_ = false;
+  return t;
+}
+
+std::uint64_t Tensor::content_hash() const {
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
+  const auto add = [&](std::int64_t v) { XXH3_64bits_update(&state, &v, sizeof v); };
+  add(static_cast<std::int64_t>(dtype_));
+  add(rank());
+  for (std::int64_t d : shape_) add(d);
+  if (is_string(dtype_)) {
+    for (const std::string& s : string_values()) {
+      add(static_cast<std::int64_t>(s.size()));
+      XXH3_64bits_update(&state, s.data(), s.size());
+    }
+  } else if (data_ != nullptr) {
+    XXH3_64bits_update(&state, data_, byte_size());
+  }
+  return XXH3_64bits_digest(&state);
+}
+
+std::vector<std::int64_t> row_major_strides(const std::vector<std::int64_t>& shape) {
+  std::vector<std::int64_t> strides(shape.size());
+  std::int64_t step = 1;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    strides[i] = step;
+    step *= shape[i];
+  }
+  return strides;
+}
+
+std::string shape_str(const std::vector<std::int64_t>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+
+}  // namespace weft
