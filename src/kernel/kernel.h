@@ -1,0 +1,86 @@
+// Kernel IR: structured loops over scalars and vectors, memory by (buffer, element index), check codes. The last level
+// before code; emitters (codegen/) walk it and are the first to form pointers.
+//
+// Arithmetic: as Graph IR (integer division by zero gives 0, shifts by the width give 0 or the sign, max and min
+// propagate NaN, float to integer casts clamp). No reassociation; `fma` only where written. bool is i1 in registers
+// and one byte (0 or 1) in memory; f16 and bf16 exist in memory and for casts, arithmetic on them is done in f32.
+// Indices are i64 element counts and must be in range: kernels are built so that they are.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "base/scalar.h"
+#include "ssa/function.h"
+
+namespace weft::kernel {
+
+enum class Op : std::uint16_t {
+#define OP(id, name, operands, results, regions, imm, pure, doc) id,
+#include "kernel/ops.def"
+#undef OP
+};
+
+const ssa::OpTable& op_table();
+std::optional<ScalarOp> as_scalar(Op op);
+inline Op from_scalar(ScalarOp op) { return static_cast<Op>(op); }
+
+using ssa::Function;
+using ssa::Type;
+using ssa::ValueId;
+
+Result<void> verify(const Function& function);
+
+// Builds kernels. Pure instructions are merged when equal (value numbering over the enclosing blocks) and placed in the
+// outermost block where their operands are known, which hoists loop invariants; constants and trivial identities fold.
+// Operand types must match exactly: splat() is explicit.
+class Builder : public ssa::FunctionBuilder {
+ public:
+  explicit Builder(std::string name);
+  ~Builder();
+
+  ValueId constant(DType dtype, double value);
+  ValueId constant_i64(std::int64_t value, DType dtype = DType::I64);
+  ValueId size(int number);
+  ValueId program_id();
+  ValueId splat(ValueId x, int lanes);  // lanes 0: the scalar itself
+  ValueId iota(DType dtype, int lanes);
+  ValueId extract(ValueId x, int lane);
+  ValueId insert(ValueId x, ValueId scalar, int lane);
+  ValueId scalar(ScalarOp op, std::vector<ValueId> operands);
+  ValueId cast(ValueId x, DType dtype);
+  ValueId bitcast(ValueId x, DType dtype);
+  ValueId ldexp(ValueId x, ValueId n);
+  ValueId add(ValueId a, ValueId b) { return scalar(ScalarOp::Add, {a, b}); }
+  ValueId mul(ValueId a, ValueId b) { return scalar(ScalarOp::Mul, {a, b}); }
+  ValueId load(int buffer, ValueId index, int lanes, ValueId mask = -1);  // lanes 0: a scalar
+  void store(int buffer, ValueId value, ValueId index, ValueId mask = -1);
+  ValueId gather(int buffer, ValueId index, ValueId mask = -1);
+  void scatter(int buffer, ValueId value, ValueId index, ValueId mask = -1);
+  ValueId reduce(Combine combine, ValueId x);
+  void check(ValueId ok, int code);
+  Loop begin_for(ValueId lo, ValueId hi, ValueId step, std::vector<ValueId> inits);
+  std::vector<ValueId> end_for(std::vector<ValueId> next);
+  void begin_if(ValueId cond, std::vector<Type> results);
+  void begin_else(std::vector<ValueId> yields);
+  std::vector<ValueId> end_if(std::vector<ValueId> yields);
+
+ private:
+  struct Numbering;
+  std::unique_ptr<Numbering> numbering_;
+};
+
+// math/: replaces transcendental instructions by polynomials over the remaining ops. `keep` lists scalar ops that the
+// emitter has itself (e.g. sqrt is never expanded).
+Result<void> expand_math(Function& function);
+
+// interpret.cpp: as tile::interpret, for one function over programs [0, grid).
+struct BufferView {
+  void* data;
+  std::int64_t elements;
+};
+Result<void> interpret(const Function& function, std::span<const BufferView> buffers, std::span<const std::int64_t> sizes,
+                       std::int64_t grid);
+
+}  // namespace weft::kernel
