@@ -1,0 +1,16 @@
+// The calling convention of compiled kernels, shared by the code generators and the runtime.
+#pragma once
+
+#include <cstdint>
+
+namespace weft::runtime {
+
+// Runs programs begin <= pid < end of the grid.
+//   buffers  one pointer per Memory buffer of the kernel function, in order
+//   sizes    its i64 size parameters
+//   scratch  private memory for OnChip buffers, 64-byte aligned, at least as large as the kernel states
+//   status   0 before the run; a failed check stores its code (> 0) there; threads may race, any code may win
+using KernelFn = void (*)(void* const* buffers, const std::int64_t* sizes, std::int64_t begin, std::int64_t end,
+                          void* scratch, std::int64_t* status);
+
+}  // namespace weft::runtime
