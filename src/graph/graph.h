@@ -8,9 +8,12 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -53,6 +56,7 @@ struct AttrUse {
 struct OpInfo {
   const char* name;
   Family family;
+  const char* family_name;
   int min_operands;
   bool variadic;        // more operands than min_operands are fine
   int results;          // -1: the attributes or regions decide
@@ -101,6 +105,8 @@ struct Type {
   friend bool operator==(const Type&, const Type&) = default;
 };
 std::string str(const Type& type);  // "f32[n, 768]"
+Result<Type> parse_type(std::string_view text);
+Result<std::vector<Type>> parse_types(std::string_view text);  // "f32[n]; i64[2]"; the attribute `types`
 
 using ValueId = std::int32_t;
 using NodeId = std::int32_t;

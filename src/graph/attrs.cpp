@@ -1,0 +1,108 @@
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "graph/graph.h"
+
+namespace weft::graph {
+namespace {
+
+std::uint64_t mix(std::uint64_t seed, const void* data, std::size_t size) {
+  return XXH3_64bits_withSeed(data, size, seed);
+}
+
+std::uint64_t mix(std::uint64_t seed, std::uint64_t word) { return mix(seed, &word, sizeof word); }
+
+struct HashValue {
+  std::uint64_t seed;
+  std::uint64_t operator()(std::int64_t v) const { return mix(seed, static_cast<std::uint64_t>(v)); }
+  std::uint64_t operator()(bool v) const { return mix(seed, static_cast<std::uint64_t>(v)); }
+  std::uint64_t operator()(const std::string& v) const { return mix(seed, v.data(), v.size()); }
+  std::uint64_t operator()(DType v) const { return mix(seed, static_cast<std::uint64_t>(v)); }
+  std::uint64_t operator()(const std::vector<std::int64_t>& v) const {
+    return mix(mix(seed, v.size()), v.data(), v.size() * sizeof(std::int64_t));
+  }
+  std::uint64_t operator()(const Shape& v) const {
+    std::uint64_t h = mix(seed, v.size());
+    for (const Dim& d : v) h = mix(h, d.hash());
+    return h;
+  }
+  std::uint64_t operator()(const Tensor& v) const { return mix(seed, v.content_hash()); }
+};
+
+bool same_tensor(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
+  if (is_string(a.dtype())) return a.string_values() == b.string_values();
+  return a.data() == b.data() || a.byte_size() == 0 || std::memcmp(a.data(), b.data(), a.byte_size()) == 0;
+}
+
+bool same_value(const AttrValue& a, const AttrValue& b) {
+  if (a.index() != b.index()) return false;
+  if (const auto* t = std::get_if<Tensor>(&a)) return same_tensor(*t, std::get<Tensor>(b));
+  return std::visit(
+      [&](const auto& v) {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, Tensor>) {
+          return false;
+        } else {
+          return v == std::get<T>(b);
+        }
+      },
+      a);
+}
+
+bool key_less(const std::pair<Attr, AttrValue>& item, Attr key) { return item.first < key; }
+
+template <class T>
+const T& get(const AttrValue* value, Attr key) {
+  WEFT_CHECK(value != nullptr, std::string("missing attribute ") + info(key).name);
+  const T* typed = std::get_if<T>(value);
+  WEFT_CHECK(typed != nullptr, std::string("attribute of another type: ") + info(key).name);
+  return *typed;
+}
+
+}  // namespace
+
+Attrs& Attrs::set(Attr key, AttrValue value) {
+  const auto it = std::lower_bound(items_.begin(), items_.end(), key, key_less);
+  if (it != items_.end() && it->first == key) {
+    it->second = std::move(value);
+  } else {
+    items_.emplace(it, key, std::move(value));
+  }
+  return *this;
+}
+
+const AttrValue* Attrs::find(Attr key) const {
+  const auto it = std::lower_bound(items_.begin(), items_.end(), key, key_less);
+  return it != items_.end() && it->first == key ? &it->second : nullptr;
+}
+
+std::int64_t Attrs::integer(Attr key) const { return get<std::int64_t>(find(key), key); }
+bool Attrs::flag(Attr key) const {
+  const AttrValue* value = find(key);
+  return value != nullptr && get<bool>(value, key);
+}
+const std::string& Attrs::str(Attr key) const { return get<std::string>(find(key), key); }
+DType Attrs::dtype(Attr key) const { return get<DType>(find(key), key); }
+const std::vector<std::int64_t>& Attrs::ints(Attr key) const {
+  return get<std::vector<std::int64_t>>(find(key), key);
+}
+const Shape& Attrs::dims(Attr key) const { return get<Shape>(find(key), key); }
+const Tensor& Attrs::data(Attr key) const { return get<Tensor>(find(key), key); }
+
+bool operator==(const Attrs& a, const Attrs& b) {
+  return std::equal(a.items_.begin(), a.items_.end(), b.items_.begin(), b.items_.end(),
+                    [](const auto& x, const auto& y) { return x.first == y.first && same_value(x.second, y.second); });
+}
+
+std::uint64_t Attrs::hash() const {
+  std::uint64_t h = items_.size();
+  for (const auto& [key, value] : items_) {
+    h = std::visit(HashValue{mix(h, static_cast<std::uint64_t>(key))}, value);
+  }
+  return h;
+}
+
+}  // namespace weft::graph
