@@ -16,7 +16,9 @@ std::uint64_t mix(std::uint64_t seed, std::uint64_t word) { return mix(seed, &wo
 
 struct HashValue {
   std::uint64_t seed;
-  std::uint64_t operator()(std::int64_t v) const { return mix(seed, static_cast<std::uint64_t>(v)); }
+  std::uint64_t operator()(std::int64_t v) const {
+    return mix(seed, static_cast<std::uint64_t>(v));
+  }
   std::uint64_t operator()(bool v) const { return mix(seed, static_cast<std::uint64_t>(v)); }
   std::uint64_t operator()(const std::string& v) const { return mix(seed, v.data(), v.size()); }
   std::uint64_t operator()(DType v) const { return mix(seed, static_cast<std::uint64_t>(v)); }
@@ -34,7 +36,8 @@ struct HashValue {
 bool same_tensor(const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
   if (is_string(a.dtype())) return a.string_values() == b.string_values();
-  return a.data() == b.data() || a.byte_size() == 0 || std::memcmp(a.data(), b.data(), a.byte_size()) == 0;
+  return a.data() == b.data() || a.byte_size() == 0 ||
+         std::memcmp(a.data(), b.data(), a.byte_size()) == 0;
 }
 
 bool same_value(const AttrValue& a, const AttrValue& b) {
@@ -94,7 +97,9 @@ const Tensor& Attrs::data(Attr key) const { return get<Tensor>(find(key), key); 
 
 bool operator==(const Attrs& a, const Attrs& b) {
   return std::equal(a.items_.begin(), a.items_.end(), b.items_.begin(), b.items_.end(),
-                    [](const auto& x, const auto& y) { return x.first == y.first && same_value(x.second, y.second); });
+                    [](const auto& x, const auto& y) {
+                      return x.first == y.first && same_value(x.second, y.second);
+                    });
 }
 
 std::uint64_t Attrs::hash() const {

@@ -136,10 +136,15 @@ struct Node {
   std::shared_ptr<const Origin> origin;  // may be null
 };
 
+// No effect but its results: table flag P, or all nodes of its regions are pure.
+bool is_pure(const Node& node);
+// The symbols that the node binds: their values are known once it has run (regions not included).
+std::vector<std::string> bound_symbols(const Node& node);
+
 class Graph {
  public:
   std::string name = "main";
-  DimFacts facts;  // of every symbol used here
+  DimFacts facts;  // of every symbol used here; add_input and add_node declare those that are new
 
   ValueId add_input(Type type, std::string name = "");
   // Infers the result types from the op table and checks the node; an error names the origin.

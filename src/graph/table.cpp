@@ -1,4 +1,5 @@
-// The tables behind info(): rows straight from ops.def and attrs.def, their short spellings decoded once.
+// The tables behind info(): rows straight from ops.def and attrs.def, their short spellings decoded
+// once.
 #include <map>
 
 #include "graph/graph.h"
@@ -24,7 +25,8 @@ constexpr int V = -1;
 
 constexpr Row kRows[] = {
 #define OP(id, name, family, operands, results, flags, dtypes, drule, srule, attrs, doc) \
-  {name, Family::family, #family, operands, results, flags, dtypes, DTypeRule::drule, ShapeRule::srule, attrs, doc},
+  {name,   Family::family,   #family,          operands, results, flags,                 \
+   dtypes, DTypeRule::drule, ShapeRule::srule, attrs,    doc},
 #include "graph/ops.def"
 #undef OP
 };
@@ -46,7 +48,8 @@ std::vector<AttrUse> parse_attr_uses(std::string_view text) {
     const bool optional = word.back() == '?';
     if (optional) word.remove_suffix(1);
     const auto attr = parse_attr(word);
-    WEFT_CHECK(attr.has_value(), "ops.def names an attribute that attrs.def lacks: " + std::string(word));
+    WEFT_CHECK(attr.has_value(),
+               "ops.def names an attribute that attrs.def lacks: " + std::string(word));
     uses.push_back({*attr, optional});
   }
   return uses;

@@ -1,0 +1,85 @@
+#include "graph/graph.h"
+
+#include <fmt/format.h>
+
+namespace weft::graph {
+namespace {
+
+void declare_symbols(const Shape& shape, DimFacts& facts) {
+  std::set<std::string> symbols;
+  for (const Dim& d : shape) d.collect_symbols(symbols);
+  for (const std::string& s : symbols) {
+    if (facts.symbols().count(s) == 0) facts.declare(s, {});
+  }
+}
+
+Error locate(Error error, const Origin* origin) {
+  if (origin == nullptr || !error.where().empty()) return error;
+  return error.at(origin->op.empty() ? origin->node
+                                     : fmt::format("{} ({})", origin->node, origin->op));
+}
+
+}  // namespace
+
+bool is_pure(const Node& node) {
+  const OpInfo& op = info(node.op);
+  if (!op.regions) return op.pure;
+  for (const auto& region : node.regions) {
+    for (const Node& inner : region->nodes()) {
+      if (!is_pure(inner)) return false;
+    }
+  }
+  return true;
+}
+
+std::vector<std::string> bound_symbols(const Node& node) {
+  std::vector<std::string> symbols;
+  const Attr attr = node.op == Op::Bind ? Attr::Shape : Attr::Symbol;
+  if (node.op != Op::Bind && !node.attrs.has(Attr::Symbol)) return symbols;
+  for (const Dim& d : node.attrs.dims(attr)) {
+    if (auto symbol = d.as_symbol()) symbols.push_back(*symbol);
+  }
+  return symbols;
+}
+
+ValueId Graph::add_input(Type type, std::string name) {
+  declare_symbols(type.shape, facts);
+  const auto id = static_cast<ValueId>(values_.size());
+  values_.push_back(
+      {std::move(type), kGraphInput, static_cast<int>(inputs_.size()), std::move(name)});
+  inputs_.push_back(id);
+  return id;
+}
+
+Result<NodeId> Graph::add_node(Op op, std::vector<ValueId> operands, Attrs attrs,
+                               std::vector<std::shared_ptr<const Graph>> regions,
+                               std::shared_ptr<const Origin> origin) {
+  std::vector<Type> operand_types;
+  for (ValueId v : operands) {
+    WEFT_CHECK(v >= 0 && v < static_cast<ValueId>(values_.size()),
+               fmt::format("{}: operand %{} is not in the graph", info(op).name, v));
+    operand_types.push_back(values_[v].type);
+  }
+  auto inferred = infer({op, std::move(operand_types), attrs, regions, facts});
+  if (!inferred.ok()) return locate(inferred.error(), origin.get());
+
+  const auto id = static_cast<NodeId>(nodes_.size());
+  Node node{op, std::move(operands), {}, std::move(attrs), std::move(regions), std::move(origin)};
+  for (Type& type : *inferred) {
+    declare_symbols(type.shape, facts);
+    node.results.push_back(static_cast<ValueId>(values_.size()));
+    values_.push_back({std::move(type), id, static_cast<int>(node.results.size()) - 1, ""});
+  }
+  for (const auto& [key, value] : node.attrs.all()) {
+    if (const auto* dims = std::get_if<Shape>(&value)) declare_symbols(*dims, facts);
+  }
+  nodes_.push_back(std::move(node));
+  return id;
+}
+
+const Tensor* Graph::constant(ValueId id) const {
+  const Node* node = def(id);
+  return node != nullptr && node->op == Op::Constant ? &node->attrs.data(Attr::Data) : nullptr;
+}
+
+}  // namespace weft::graph
