@@ -2,11 +2,16 @@
 // build through it. A failed call is remembered: later calls return invalid values and status() tells the first error,
 // so that building code stays free of checks. Scalars and broadcasting helpers keep the prims' strictness out of the
 // caller's way.
+// An invalid value is kInvalid. Helpers add no node where the result would equal the operand (reshape to the same
+// shape, identity transpose, full slice, zero padding, concat of one, reduction over no axis). Negative axes count
+// from the end.
 #pragma once
 
 #include "graph/graph.h"
 
 namespace weft::graph {
+
+constexpr ValueId kInvalid = -1;
 
 class Builder {
  public:
@@ -42,14 +47,16 @@ class Builder {
 
   ValueId reshape(ValueId x, Shape shape);                // none if equal
   ValueId transpose(ValueId x, std::vector<std::int64_t> axes);
-  ValueId broadcast_to(ValueId x, Shape shape);           // NumPy rules: trailing axes align
+  // NumPy rules: trailing axes align. A symbolic size against a constant other than 1 is asserted to equal it, by a
+  // reshape.
+  ValueId broadcast_to(ValueId x, Shape shape);
   ValueId broadcast_in(ValueId x, Shape shape, std::vector<std::int64_t> axes);
   ValueId slice(ValueId x, Shape starts, Shape sizes, std::vector<std::int64_t> steps);
   ValueId slice_axis(ValueId x, std::int64_t axis, Dim start, Dim size, std::int64_t step = 1);
   ValueId pad(ValueId x, Shape lo, Shape hi, ValueId value);
   ValueId concat(std::vector<ValueId> xs, std::int64_t axis);
   ValueId gather(ValueId x, ValueId indices, std::int64_t axis);
-  ValueId reduce(Op op, ValueId x, std::vector<std::int64_t> axes, bool keepdims = false);
+  ValueId reduce(Op op, ValueId x, std::vector<std::int64_t> axes, bool keepdims = false);  // arg ops: one axis
   ValueId dot(ValueId a, ValueId b, std::vector<std::int64_t> lhs_batch, std::vector<std::int64_t> rhs_batch,
               std::vector<std::int64_t> lhs_contract, std::vector<std::int64_t> rhs_contract, DType dtype);
   ValueId matmul(ValueId a, ValueId b);  // NumPy matmul rules, dtype of a
@@ -59,6 +66,9 @@ class Builder {
   Result<Shape> broadcast_shapes(const std::vector<Shape>& shapes) const;
 
  private:
+  ValueId assert_sizes(ValueId x, const Shape& shape);
+  bool valid(const std::vector<ValueId>& values) const;
+
   Graph& graph_;
   std::shared_ptr<const Origin> origin_;
   std::optional<Error> error_;

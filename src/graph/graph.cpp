@@ -13,13 +13,11 @@ void declare_symbols(const Shape& shape, DimFacts& facts) {
   }
 }
 
-Error locate(Error error, const Origin* origin) {
-  if (origin == nullptr || !error.where().empty()) return error;
-  return error.at(origin->op.empty() ? origin->node
-                                     : fmt::format("{} ({})", origin->node, origin->op));
-}
-
 }  // namespace
+
+std::string str(const Origin& origin) {
+  return origin.op.empty() ? origin.node : fmt::format("{} ({})", origin.node, origin.op);
+}
 
 bool is_pure(const Node& node) {
   const OpInfo& op = info(node.op);
@@ -61,7 +59,11 @@ Result<NodeId> Graph::add_node(Op op, std::vector<ValueId> operands, Attrs attrs
     operand_types.push_back(values_[v].type);
   }
   auto inferred = infer({op, std::move(operand_types), attrs, regions, facts});
-  if (!inferred.ok()) return locate(inferred.error(), origin.get());
+  if (!inferred.ok()) {
+    Error error = inferred.error();
+    if (origin != nullptr && error.where().empty()) error.at(str(*origin));
+    return error;
+  }
 
   const auto id = static_cast<NodeId>(nodes_.size());
   Node node{op, std::move(operands), {}, std::move(attrs), std::move(regions), std::move(origin)};

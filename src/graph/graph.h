@@ -126,6 +126,7 @@ struct Origin {
   std::string node;  // the user's node, e.g. "/encoder/layer.0/MatMul"
   std::string op;    // the user's operator, e.g. "MatMul"
 };
+std::string str(const Origin& origin);  // "/encoder/layer.0/MatMul (MatMul)"
 
 struct Node {
   Op op;

@@ -1,0 +1,214 @@
+// The builder's broadcasting and movement helpers.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "graph/builder.h"
+#include "graph/infer/infer.h"
+
+namespace weft::graph {
+namespace {
+
+using Axes = std::vector<std::int64_t>;
+
+void count_from_front(Axes& axes, int rank) {
+  for (std::int64_t& axis : axes) axis += axis < 0 ? rank : 0;
+}
+
+Axes iota_axes(std::int64_t first, std::size_t count) {
+  Axes axes(count);
+  std::iota(axes.begin(), axes.end(), first);
+  return axes;
+}
+
+Error no_common_size(const Dim& a, const Dim& b, bool different) {
+  Error e = user_error("shape-mismatch", "the sizes of an axis do not broadcast")
+                .expected(a.str())
+                .found(b.str());
+  if (!different)
+    e.suggest(
+        "the sizes may be equal, but it is not known: name them by the same symbol or fix them");
+  return e;
+}
+
+// The common size of two sizes, neither of which is 1.
+Result<Dim> common_size(const DimFacts& facts, const Dim& a, const Dim& b) {
+  if (facts.known_equal(a, b)) return b.is_const() ? b : a;
+  const bool different = known_different(facts, a, b);
+  if (!different && a.is_const() != b.is_const()) return a.is_const() ? a : b;
+  return no_common_size(a, b, different);
+}
+
+}  // namespace
+
+Result<Shape> Builder::broadcast_shapes(const std::vector<Shape>& shapes) const {
+  Shape common;
+  for (const Shape& s : shapes) {
+    if (s.size() > common.size()) common.insert(common.begin(), s.size() - common.size(), Dim(1));
+    const std::size_t offset = common.size() - s.size();
+    for (std::size_t i = 0; i < s.size(); ++i) {
+      Dim& size = common[offset + i];
+      if (s[i].is(1)) continue;
+      size = size.is(1) ? s[i] : WEFT_TRY(common_size(graph_.facts, size, s[i]));
+    }
+  }
+  return common;
+}
+
+// x with its symbolic sizes replaced by the constants that they must equal for x to broadcast to
+// `shape`.
+ValueId Builder::assert_sizes(ValueId x, const Shape& target) {
+  Shape sizes = shape(x);
+  const std::size_t offset = target.size() - sizes.size();
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const Dim& t = target[offset + i];
+    const bool settled = sizes[i].is(1) || graph_.facts.known_equal(sizes[i], t);
+    if (!settled && t.is_const() && !known_different(graph_.facts, sizes[i], t)) sizes[i] = t;
+  }
+  return reshape(x, sizes);
+}
+
+ValueId Builder::broadcast_to(ValueId x, Shape target) {
+  if (x < 0) return node(Op::Broadcast, {x});
+  if (target.size() < shape(x).size()) {
+    fail(user_error("rank-mismatch", "a value broadcasts to a shape of lower rank")
+             .expected(str(target))
+             .found(str(shape(x))));
+    return kInvalid;
+  }
+  x = assert_sizes(x, target);
+  const std::size_t rank = shape(x).size();
+  Axes axes = iota_axes(static_cast<std::int64_t>(target.size() - rank), rank);
+  return broadcast_in(x, std::move(target), std::move(axes));
+}
+
+ValueId Builder::broadcast_in(ValueId x, Shape target, Axes axes) {
+  count_from_front(axes, static_cast<int>(target.size()));
+  if (x >= 0 && known_equal(graph_.facts, shape(x), target)) return x;
+  return node(Op::Broadcast, {x},
+              Attrs().set(Attr::Shape, std::move(target)).set(Attr::Axes, std::move(axes)));
+}
+
+ValueId Builder::reshape(ValueId x, Shape target) {
+  if (x >= 0 && known_equal(graph_.facts, shape(x), target)) return x;
+  return node(Op::Reshape, {x}, Attrs().set(Attr::Shape, std::move(target)));
+}
+
+ValueId Builder::transpose(ValueId x, Axes axes) {
+  const std::size_t rank = shape(x).size();
+  count_from_front(axes, static_cast<int>(rank));
+  if (x >= 0 && axes == iota_axes(0, rank)) return x;
+  return node(Op::Transpose, {x}, Attrs().set(Attr::Axes, std::move(axes)));
+}
+
+ValueId Builder::slice(ValueId x, Shape starts, Shape sizes, Axes steps) {
+  const bool whole =
+      std::all_of(starts.begin(), starts.end(), [](const Dim& d) { return d.is(0); }) &&
+      std::all_of(steps.begin(), steps.end(), [](std::int64_t s) { return s == 1; });
+  if (x >= 0 && whole && known_equal(graph_.facts, shape(x), sizes)) return x;
+  return node(Op::Slice, {x},
+              Attrs()
+                  .set(Attr::Starts, std::move(starts))
+                  .set(Attr::Sizes, std::move(sizes))
+                  .set(Attr::Steps, std::move(steps)));
+}
+
+ValueId Builder::slice_axis(ValueId x, std::int64_t axis, Dim start, Dim size, std::int64_t step) {
+  const auto rank = static_cast<std::int64_t>(shape(x).size());
+  if (axis < 0) axis += rank;
+  if (x < 0 || axis < 0 || axis >= rank) {
+    fail(user_error("bad-axis", fmt::format("axis {} of a value of rank {}", axis, rank)));
+    return kInvalid;
+  }
+  Shape starts(rank, Dim(0)), sizes = shape(x);
+  Axes steps(rank, 1);
+  starts[axis] = std::move(start);
+  sizes[axis] = std::move(size);
+  steps[axis] = step;
+  return slice(x, std::move(starts), std::move(sizes), std::move(steps));
+}
+
+ValueId Builder::pad(ValueId x, Shape lo, Shape hi, ValueId value) {
+  const auto zero = [](const Dim& d) { return d.is(0); };
+  if (x >= 0 && lo.size() == shape(x).size() && hi.size() == lo.size() &&
+      std::all_of(lo.begin(), lo.end(), zero) && std::all_of(hi.begin(), hi.end(), zero)) {
+    return x;
+  }
+  return node(Op::Pad, {x, value},
+              Attrs()
+                  .set(Attr::Lo, std::move(lo))
+                  .set(Attr::Hi, std::move(hi))
+                  .set(Attr::Mode, std::string("constant")));
+}
+
+ValueId Builder::concat(std::vector<ValueId> xs, std::int64_t axis) {
+  if (xs.size() == 1) return xs[0];
+  if (axis < 0 && !xs.empty()) axis += static_cast<std::int64_t>(shape(xs[0]).size());
+  return node(Op::Concat, std::move(xs), Attrs().set(Attr::Axis, axis));
+}
+
+ValueId Builder::gather(ValueId x, ValueId indices, std::int64_t axis) {
+  if (axis < 0) axis += static_cast<std::int64_t>(shape(x).size());
+  return node(Op::Gather, {x, indices}, Attrs().set(Attr::Axis, axis));
+}
+
+ValueId Builder::reduce(Op op, ValueId x, Axes axes, bool keepdims) {
+  if (axes.empty() && x >= 0) return x;
+  Shape kept = shape(x);
+  count_from_front(axes, static_cast<int>(kept.size()));
+  std::sort(axes.begin(), axes.end());
+  for (std::int64_t axis : axes) {
+    if (axis >= 0 && axis < static_cast<std::int64_t>(kept.size())) kept[axis] = 1;
+  }
+  Attrs attrs;
+  if (info(op).dtype_rule == DTypeRule::Own) {
+    WEFT_CHECK(axes.size() == 1, std::string(info(op).name) + " over several axes");
+    attrs.set(Attr::Axis, axes[0]).set(Attr::Last, false);
+  } else {
+    attrs.set(Attr::Axes, std::move(axes));
+  }
+  const ValueId result = node(op, {x}, std::move(attrs));
+  return keepdims && result >= 0 ? reshape(result, std::move(kept)) : result;
+}
+
+ValueId Builder::dot(ValueId a, ValueId b, Axes lhs_batch, Axes rhs_batch, Axes lhs_contract,
+                     Axes rhs_contract, DType dtype) {
+  return node(Op::Dot, {a, b},
+              Attrs()
+                  .set(Attr::LhsBatch, std::move(lhs_batch))
+                  .set(Attr::RhsBatch, std::move(rhs_batch))
+                  .set(Attr::LhsContract, std::move(lhs_contract))
+                  .set(Attr::RhsContract, std::move(rhs_contract))
+                  .set(Attr::DType, dtype));
+}
+
+ValueId Builder::matmul(ValueId a, ValueId b) {
+  const DType dtype = this->dtype(a);
+  const auto a_rank = static_cast<std::int64_t>(shape(a).size());
+  const auto b_rank = static_cast<std::int64_t>(shape(b).size());
+  if (!valid({a, b}) || a_rank == 0 || b_rank == 0) {
+    fail(user_error("rank-mismatch", "a matrix product of a scalar"));
+    return kInvalid;
+  }
+  // Without batch axes on the right, all of the left's leading axes are rows.
+  if (b_rank <= 2) return dot(a, b, {}, {}, {a_rank - 1}, {b_rank == 1 ? 0 : b_rank - 2}, dtype);
+  if (a_rank == 1) return dot(b, a, {}, {}, {b_rank - 2}, {0}, dtype);
+
+  const auto with_batch = [this](ValueId v, const Shape& batch) {
+    Shape s = batch;
+    s.insert(s.end(), shape(v).end() - 2, shape(v).end());
+    return broadcast_to(v, std::move(s));
+  };
+  auto batch = broadcast_shapes(
+      {Shape(shape(a).begin(), shape(a).end() - 2), Shape(shape(b).begin(), shape(b).end() - 2)});
+  if (!batch.ok()) {
+    fail(batch.error());
+    return kInvalid;
+  }
+  const auto n = static_cast<std::int64_t>(batch->size());
+  const Axes axes = iota_axes(0, batch->size());
+  return dot(with_batch(a, *batch), with_batch(b, *batch), axes, axes, {n + 1}, {n}, dtype);
+}
+
+}  // namespace weft::graph
