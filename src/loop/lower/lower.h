@@ -1,0 +1,34 @@
+// Graph → groups. The partition is the order in which a plan does things: kernels (groups), host ops and control flow,
+// over the graph's values. What a kernel computes on the way and nobody else needs never gets a buffer.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "loop/group.h"
+
+namespace weft::loop {
+
+struct Step {
+  enum class Kind : std::uint8_t {
+    Kernel,   // group; args: which graph value each parameter is (-1 for OnChip)
+    Node,     // a host op or control flow: `node` of the graph, on its operands and results
+  } kind = Kind::Kernel;
+  graph::NodeId node = -1;
+  Group group;
+  std::vector<graph::ValueId> args;
+};
+
+struct Partition {
+  std::vector<Step> steps;
+  // alias[v] = the value whose bytes v shares (a reshape of something stored), or v itself.
+  std::vector<graph::ValueId> alias;
+  std::vector<bool> stored;  // by value: has bytes of its own when the graph runs (inputs and constants included)
+};
+
+// The graph must hold no composites (inlined before) and be verified. Unsupported dtypes are reported all at once.
+Result<Partition> lower(const graph::Graph& graph);
+
+}  // namespace weft::loop

@@ -1,0 +1,70 @@
+// Reads graph values as expressions: through everything that is not stored, down to loads.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "graph/graph.h"
+#include "loop/group.h"
+
+namespace weft::loop {
+
+// Floats narrower than f32 are computed in f32.
+DType compute_dtype(DType t);
+
+class Reader {
+ public:
+  Reader(const graph::Graph& graph, const std::vector<bool>& stored, Group& group)
+      : graph_(graph), stored_(stored), group_(group) {}
+
+  // The element of `value` at i64 coordinates `at`, in its compute dtype. `guard` (a bool expression, or -1): where it
+  // is false nothing is accessed and the result is of no interest.
+  ExprId read(graph::ValueId value, const std::vector<ExprId>& at, ExprId guard = -1);
+
+  // The value is not read through but stands for `expr` when read at exactly these coordinates (a reduction's local).
+  void bind(graph::ValueId value, std::vector<ExprId> at, ExprId expr);
+  bool bound(graph::ValueId value) const { return bound_.count(value) != 0; }
+
+  // The element as it is in memory: `expr` (compute dtype) converted to the value's dtype.
+  ExprId to_storage(graph::ValueId value, ExprId expr) { return group_.cast(expr, graph_.type(value).dtype); }
+
+  ParamId input(graph::ValueId value, const Shape& shape);  // a parameter for a stored value, seen in this shape
+  ParamId output(graph::ValueId value, Role role = Role::Output);
+  const std::vector<graph::ValueId>& args() const { return args_; }
+  Group& group() { return group_; }
+  const graph::Graph& graph() const { return graph_; }
+
+  // Coordinates of an operand of `node` for coordinates `at` of its result: movement nodes that only rename elements.
+  std::vector<ExprId> reshape_coordinates(const Shape& from, const Shape& to, const std::vector<ExprId>& at);
+  ExprId in_range(ExprId index, const Dim& extent);  // 0 <= index < extent
+  ExprId both(ExprId a, ExprId b);                   // and, where -1 is true
+  ExprId wrap_index(const graph::Node& node, ExprId index, const Dim& extent);
+
+ private:
+  struct Key {
+    graph::ValueId value;
+    std::vector<ExprId> at;
+    ExprId guard;
+    auto operator<=>(const Key&) const = default;
+  };
+  ExprId read_node(const graph::Node& node, graph::ValueId value, const std::vector<ExprId>& at, ExprId guard);
+  ExprId read_elementwise(const graph::Node& node, const std::vector<ExprId>& at, ExprId guard);
+  ExprId read_cast(const graph::Node& node, const std::vector<ExprId>& at, ExprId guard);
+  ExprId read_movement(const graph::Node& node, const std::vector<ExprId>& at, ExprId guard);
+  ExprId read_pad(const graph::Node& node, const std::vector<ExprId>& at, ExprId guard);
+  ExprId read_concat(const graph::Node& node, const std::vector<ExprId>& at, ExprId guard);
+  ExprId read_source(const graph::Node& node, const std::vector<ExprId>& at);
+  ExprId read_gather(const graph::Node& node, const std::vector<ExprId>& at, ExprId guard);
+  ExprId read_stored(graph::ValueId value, const Shape& shape, const std::vector<ExprId>& at, ExprId guard);
+  std::vector<ExprId> linear_to_coordinates(ExprId linear, const Shape& shape, std::size_t begin, std::size_t end);
+
+  const graph::Graph& graph_;
+  const std::vector<bool>& stored_;
+  Group& group_;
+  std::map<Key, ExprId> memo_;
+  std::map<graph::ValueId, std::pair<std::vector<ExprId>, ExprId>> bound_;
+  std::vector<graph::ValueId> args_;
+};
+
+}  // namespace weft::loop
