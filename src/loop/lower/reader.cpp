@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace weft::loop {
 
 using graph::Attr;
@@ -10,6 +12,14 @@ using graph::ValueId;
 using GOp = graph::Op;
 
 DType compute_dtype(DType t) { return is_float(t) && bits(t) < 32 ? DType::F32 : t; }
+
+void Reader::note(const Node& node) {
+  if (!node.origin || node.origin->node.empty()) return;
+  auto& origins = group_.origins;
+  if (std::find(origins.begin(), origins.end(), node.origin->node) == origins.end()) {
+    origins.push_back(node.origin->node);
+  }
+}
 
 void Reader::bind(ValueId value, std::vector<ExprId> at, ExprId expr) {
   bound_[value] = {std::move(at), expr};
@@ -78,6 +88,7 @@ ExprId Reader::read_stored(ValueId value, const Shape& shape, const std::vector<
 
 ExprId Reader::read_node(const Node& node, ValueId value, const std::vector<ExprId>& at, ExprId guard) {
   const graph::OpInfo& op = info(node.op);
+  note(node);
   switch (op.family) {
     case graph::Family::Unary:
     case graph::Family::Binary:

@@ -15,8 +15,12 @@ DType compute_dtype(DType t);
 
 class Reader {
  public:
-  Reader(const graph::Graph& graph, const std::vector<bool>& stored, Group& group)
-      : graph_(graph), stored_(stored), group_(group) {}
+  // `computed` are the stored values that this group computes: they are not loaded but read through.
+  Reader(const graph::Graph& graph, std::vector<bool> stored, const std::vector<graph::ValueId>& computed,
+         Group& group)
+      : graph_(graph), stored_(std::move(stored)), group_(group) {
+    for (graph::ValueId v : computed) stored_[v] = false;
+  }
 
   // The element of `value` at i64 coordinates `at`, in its compute dtype. `guard` (a bool expression, or -1): where it
   // is false nothing is accessed and the result is of no interest.
@@ -25,6 +29,8 @@ class Reader {
   // The value is not read through but stands for `expr` when read at exactly these coordinates (a reduction's local).
   void bind(graph::ValueId value, std::vector<ExprId> at, ExprId expr);
   bool bound(graph::ValueId value) const { return bound_.count(value) != 0; }
+
+  void note(const graph::Node& node);  // remember a node's origin as part of the group
 
   // The element as it is in memory: `expr` (compute dtype) converted to the value's dtype.
   ExprId to_storage(graph::ValueId value, ExprId expr) { return group_.cast(expr, graph_.type(value).dtype); }
@@ -60,7 +66,7 @@ class Reader {
   std::vector<ExprId> linear_to_coordinates(ExprId linear, const Shape& shape, std::size_t begin, std::size_t end);
 
   const graph::Graph& graph_;
-  const std::vector<bool>& stored_;
+  std::vector<bool> stored_;
   Group& group_;
   std::map<Key, ExprId> memo_;
   std::map<graph::ValueId, std::pair<std::vector<ExprId>, ExprId>> bound_;

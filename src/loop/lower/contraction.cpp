@@ -1,0 +1,196 @@
+// Dot, convolution and window reductions, each with the elementwise chain that follows it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "loop/lower/emit.h"
+
+namespace weft::loop {
+
+using graph::Attr;
+using graph::Node;
+using graph::ValueId;
+using GOp = graph::Op;
+
+Nest make_nest(Group& group, LoopKind kind, const Shape& shape) {
+  Nest nest;
+  for (const Dim& extent : shape) {
+    if (extent.is(1)) {
+      nest.at.push_back(group.constant_i64(0));
+      continue;
+    }
+    nest.loops.push_back(group.add_loop(kind, extent));
+    nest.at.push_back(group.index(nest.loops.back()));
+  }
+  return nest;
+}
+
+std::vector<Stmt> around(const Nest& nest, std::vector<Stmt> body) {
+  for (std::size_t k = nest.loops.size(); k-- > 0;) {
+    Stmt loop = loop_stmt(nest.loops[k], std::move(body));
+    body.clear();
+    body.push_back(std::move(loop));
+  }
+  return body;
+}
+
+WindowIndex window_index(Reader& reader, ExprId out, ExprId in_window, std::int64_t stride, std::int64_t dilation,
+                         std::int64_t base_dilation, const Dim& lo, const Dim& hi, const Dim& extent) {
+  Group& g = reader.group();
+  ExprId index = g.iadd(g.imul(out, g.constant_i64(stride)), g.imul(in_window, g.constant_i64(dilation)));
+  index = g.isub(index, g.size(lo));
+  bool padded = !lo.is(0) || !hi.is(0);
+  if (base_dilation == 1) return {index, padded ? reader.in_range(index, extent) : -1};
+  ExprId base = g.constant_i64(base_dilation), zero = g.constant_i64(0);
+  ExprId on_grid = g.scalar(ScalarOp::Eq, DType::Bool, {g.imod(index, base), zero});
+  ExprId element = g.ifloordiv(index, base);
+  return {element, reader.both(on_grid, reader.in_range(element, extent))};
+}
+
+namespace {
+
+// What the seed sums (or maximises) over, and one term of it.
+struct Term {
+  Nest reduce;
+  ExprId value = -1;
+  Combine combine = Combine::Sum;
+  DType dtype = DType::F32;
+};
+
+// i8 and narrower products are summed in the result's dtype, floats in at least f32.
+DType accumulator(const graph::Graph& g, const Node& node) {
+  return compute_dtype(g.type(node.results[0]).dtype);
+}
+
+ExprId product(Group& g, DType t, ExprId a, ExprId b) {
+  return g.scalar(ScalarOp::Mul, t, {g.cast(a, t), g.cast(b, t)});
+}
+
+Term dot_term(Reader& r, const Node& node, const std::vector<ExprId>& at) {
+  const auto& g = r.graph();
+  const auto& lb = node.attrs.ints(Attr::LhsBatch);
+  const auto& rb = node.attrs.ints(Attr::RhsBatch);
+  const auto& lc = node.attrs.ints(Attr::LhsContract);
+  const auto& rc = node.attrs.ints(Attr::RhsContract);
+  const Shape& lhs = g.type(node.operands[0]).shape;
+  const Shape& rhs = g.type(node.operands[1]).shape;
+  Term term;
+  term.dtype = accumulator(g, node);
+  Shape contracted;
+  for (std::int64_t axis : lc) contracted.push_back(lhs[axis]);
+  term.reduce = make_nest(r.group(), LoopKind::Reduce, contracted);
+  std::vector<ExprId> l(lhs.size(), -1), q(rhs.size(), -1);
+  for (std::size_t k = 0; k < lb.size(); ++k) l[lb[k]] = q[rb[k]] = at[k];
+  for (std::size_t k = 0; k < lc.size(); ++k) l[lc[k]] = q[rc[k]] = term.reduce.at[k];
+  std::size_t next = lb.size();
+  for (ExprId& e : l) e = e < 0 ? at[next++] : e;
+  for (ExprId& e : q) e = e < 0 ? at[next++] : e;
+  term.value = product(r.group(), term.dtype, r.read(node.operands[0], l), r.read(node.operands[1], q));
+  return term;
+}
+
+Term conv_term(Reader& r, const Node& node, const std::vector<ExprId>& at) {
+  const auto& g = r.graph();
+  Group& group = r.group();
+  bool last = node.attrs.flag(Attr::ChannelsLast);
+  const Shape& x = g.type(node.operands[0]).shape;
+  const Shape& w = g.type(node.operands[1]).shape;
+  std::size_t spatial = x.size() - 2;
+  std::size_t x_channel = last ? x.size() - 1 : 1, x_space = last ? 1 : 2;
+  std::size_t w_out = last ? w.size() - 1 : 0, w_in = last ? w.size() - 2 : 1, w_space = last ? 0 : 2;
+  Term term;
+  term.dtype = accumulator(g, node);
+  // Channels innermost where they are contiguous.
+  Shape reduced(w.begin() + w_space, w.begin() + w_space + spatial);
+  reduced.insert(last ? reduced.end() : reduced.begin(), w[w_in]);
+  term.reduce = make_nest(group, LoopKind::Reduce, reduced);
+  ExprId channel = last ? term.reduce.at.back() : term.reduce.at.front();
+  const ExprId* window = term.reduce.at.data() + (last ? 0 : 1);
+
+  std::int64_t groups = node.attrs.integer(Attr::Groups);
+  ExprId out_channel = at[last ? at.size() - 1 : 1];
+  ExprId in_channel = channel;
+  if (groups != 1) {
+    ExprId per_group = group.size(floor_div(w[w_out], Dim(groups)));
+    ExprId which = group.ifloordiv(out_channel, per_group);
+    in_channel = group.iadd(group.imul(which, group.size(w[w_in])), channel);
+  }
+  std::vector<ExprId> x_at(x.size()), w_at(w.size());
+  x_at[0] = at[0];
+  x_at[x_channel] = in_channel;
+  w_at[w_out] = out_channel;
+  w_at[w_in] = channel;
+  ExprId inside = -1;
+  for (std::size_t d = 0; d < spatial; ++d) {
+    WindowIndex i = window_index(r, at[x_space + d], window[d], node.attrs.ints(Attr::Strides)[d],
+                                 node.attrs.ints(Attr::Dilations)[d], node.attrs.ints(Attr::BaseDilations)[d],
+                                 node.attrs.dims(Attr::Lo)[d], node.attrs.dims(Attr::Hi)[d], x[x_space + d]);
+    x_at[x_space + d] = i.index;
+    w_at[w_space + d] = window[d];
+    inside = r.both(inside, i.inside);
+  }
+  term.value = product(group, term.dtype, r.read(node.operands[0], x_at, inside), r.read(node.operands[1], w_at));
+  // Outside, the read gives 0 only when it is a plain load; otherwise the term is dropped by hand.
+  if (inside >= 0) {
+    term.value = group.scalar(ScalarOp::Select, term.dtype, {inside, term.value, group.cast(group.constant_i64(0), term.dtype)});
+  }
+  return term;
+}
+
+Term window_term(Reader& r, const Node& node, const std::vector<ExprId>& at) {
+  const auto& g = r.graph();
+  Group& group = r.group();
+  const Shape& x = g.type(node.operands[0]).shape;
+  const auto& window = node.attrs.ints(Attr::Window);
+  Term term;
+  term.dtype = accumulator(g, node);
+  term.combine = node.op == GOp::WindowSum ? Combine::Sum : Combine::Max;
+  term.reduce = make_nest(group, LoopKind::Reduce, Shape(window.begin(), window.end()));
+  std::vector<ExprId> x_at(x.size());
+  ExprId inside = -1;
+  for (std::size_t d = 0; d < x.size(); ++d) {
+    WindowIndex i = window_index(r, at[d], term.reduce.at[d], node.attrs.ints(Attr::Strides)[d],
+                                 node.attrs.ints(Attr::Dilations)[d], 1, node.attrs.dims(Attr::Lo)[d],
+                                 node.attrs.dims(Attr::Hi)[d], x[d]);
+    x_at[d] = i.index;
+    inside = r.both(inside, i.inside);
+  }
+  term.value = r.read(node.operands[0], x_at, inside);
+  if (inside >= 0) {
+    Scalar neutral = identity(term.combine, term.dtype);
+    ExprId outside = is_float(term.dtype) ? group.constant(term.dtype, neutral.f) : group.constant_i64(neutral.i, term.dtype);
+    term.value = group.scalar(ScalarOp::Select, term.dtype, {inside, term.value, outside});
+  }
+  return term;
+}
+
+}  // namespace
+
+Step emit_contraction(const EmitContext& context, const Unit& unit) {
+  const auto& g = context.graph;
+  const Node& seed = g.node(unit.seed);
+  Step step;
+  Group& group = step.group;
+  group.name = info(seed.op).name;
+  Reader reader(g, context.stored, unit.outputs, group);
+  reader.note(seed);
+  Nest space = make_nest(group, LoopKind::Parallel, g.type(seed.results[0]).shape);
+  Term term = seed.op == GOp::Dot    ? dot_term(reader, seed, space.at)
+              : seed.op == GOp::Conv ? conv_term(reader, seed, space.at)
+                                     : window_term(reader, seed, space.at);
+  LocalId sum = group.add_local(term.dtype);
+  Scalar start = identity(term.combine, term.dtype);
+  ExprId init = is_float(term.dtype) ? group.constant(term.dtype, start.f) : group.constant_i64(start.i, term.dtype);
+  std::vector<Stmt> body{local_stmt(sum, init)};
+  for (Stmt& s : around(term.reduce, {update_stmt(sum, term.combine, term.value)})) body.push_back(std::move(s));
+  reader.bind(seed.results[0], space.at, group.local(sum));
+  for (ValueId v : unit.outputs) {
+    ExprId value = reader.to_storage(v, reader.read(v, space.at));
+    body.push_back(store_stmt(reader.output(v), space.at, value));
+  }
+  group.body = around(space, std::move(body));
+  step.args = reader.args();
+  return step;
+}
+
+}  // namespace weft::loop

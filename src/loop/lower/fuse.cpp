@@ -1,0 +1,438 @@
+#include "loop/lower/fuse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/log.h"
+
+namespace weft::loop {
+
+using graph::Attr;
+using graph::Graph;
+using graph::Node;
+using graph::NodeId;
+using graph::ValueId;
+using GOp = graph::Op;
+
+namespace {
+
+// Reading through an expression is worth at most this many scalar operations (a transcendental counts as ten)...
+constexpr int kMaxRecompute = 6;
+// ...and one kernel's body is kept below this many, whatever it saves.
+constexpr int kMaxBody = 400;
+constexpr int kMaxUnitNodes = 64;
+constexpr std::size_t kMaxInlineConcat = 4;
+
+int scalar_cost(GOp op) {
+  switch (info(op).family) {
+    case graph::Family::Unary:
+      switch (op) {
+        case GOp::Abs: case GOp::Neg: case GOp::Not: case GOp::Ceil: case GOp::Floor: case GOp::Round:
+        case GOp::Trunc: case GOp::IsNan: case GOp::IsInf:
+          return 1;
+        case GOp::Sqrt: case GOp::Rsqrt: case GOp::Reciprocal: case GOp::Sign:
+          return 3;
+        default:
+          return 10;
+      }
+    case graph::Family::Binary:
+      return op == GOp::Pow || op == GOp::Atan2 ? 20 : op == GOp::Div ? 3 : 1;
+    case graph::Family::Select:
+    case graph::Family::Cast:
+      return 1;
+    case graph::Family::Gather:
+      return 4;
+    default:
+      return 0;
+  }
+}
+
+// A size to weigh with: symbols count as 64.
+double likely_elements(const Shape& shape) {
+  double n = 1;
+  for (const Dim& d : shape) {
+    Bindings likely;
+    for (const std::string& s : d.symbols()) likely[s] = 64;
+    auto v = d.evaluate(likely);
+    n *= v.ok() ? static_cast<double>(std::max<std::int64_t>(*v, 0)) : 64.0;
+  }
+  return n;
+}
+
+bool is_shape_preserving(const Node& node) { return info(node.op).elementwise; }
+
+class Planner {
+ public:
+  explicit Planner(const Graph& g) : g_(g) {
+    plan_.unit_of.assign(g.nodes().size(), -1);
+    plan_.stored.assign(g.values().size(), false);
+    users_.resize(g.values().size());
+    for (NodeId n = 0; n < static_cast<NodeId>(g.nodes().size()); ++n) {
+      for (ValueId v : g.node(n).operands) {
+        if (users_[v].empty() || users_[v].back() != n) users_[v].push_back(n);
+      }
+    }
+    is_output_.assign(g.values().size(), false);
+    for (ValueId v : g.outputs()) is_output_[v] = true;
+  }
+
+  FusionPlan run() {
+    for (NodeId n = 0; n < static_cast<NodeId>(g_.nodes().size()); ++n) {
+      Part part = part_of(g_, g_.node(n));
+      if (plan_.unit_of[n] >= 0) continue;
+      if (part == Part::Contraction) grow(n, UnitKind::Contraction);
+      if (part == Part::Reduction) grow(n, UnitKind::Rows);
+    }
+    store_what_must_be();
+    weigh_the_rest();
+    return std::move(plan_);
+  }
+
+ private:
+  // ---- units ----
+
+  bool may_join(const Unit& unit, const Node& node, NodeId id) const {
+    if (plan_.unit_of[id] >= 0) return false;
+    const Node& seed = g_.node(unit.seed);
+    if (unit.kind == UnitKind::Contraction) {
+      const Shape& space = g_.type(seed.results[0]).shape;
+      if (is_shape_preserving(node)) return g_.type(node.results[0]).shape == space;
+      return false;
+    }
+    const Shape& full = g_.type(seed.operands[0]).shape;
+    const Shape& outer = g_.type(seed.results[0]).shape;
+    const Shape& shape = g_.type(node.results[0]).shape;
+    Part part = part_of(g_, node);
+    if (part == Part::Reduction) {
+      return g_.type(node.operands[0]).shape == full && node.attrs.ints(Attr::Axes) == seed.attrs.ints(Attr::Axes);
+    }
+    if (is_shape_preserving(node)) return shape == full || shape == outer || is_kept(shape, seed);
+    if (node.op == GOp::Reshape) {
+      const Shape& from = g_.type(node.operands[0]).shape;
+      return (from == outer && is_kept(shape, seed)) || (shape == outer && is_kept(from, seed));
+    }
+    if (node.op == GOp::Broadcast) return row_broadcast(node, seed, full);
+    return false;
+  }
+
+  // The reduced axes kept with size 1.
+  bool is_kept(const Shape& shape, const Node& seed) const {
+    const Shape& full = g_.type(seed.operands[0]).shape;
+    if (shape.size() != full.size()) return false;
+    const auto& axes = seed.attrs.ints(Attr::Axes);
+    for (std::size_t d = 0; d < full.size(); ++d) {
+      bool reduced = std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(d)) != axes.end();
+      if (reduced ? !shape[d].is(1) : !(shape[d] == full[d])) return false;
+    }
+    return true;
+  }
+
+  // A row value spread back over its own row: axis d of the kept form goes to axis d.
+  bool row_broadcast(const Node& node, const Node& seed, const Shape& full) const {
+    if (!(g_.type(node.results[0]).shape == full)) return false;
+    const auto& map = node.attrs.ints(Attr::Axes);
+    const Shape& from = g_.type(node.operands[0]).shape;
+    const auto& axes = seed.attrs.ints(Attr::Axes);
+    if (is_kept(from, seed)) {
+      for (std::size_t d = 0; d < map.size(); ++d) {
+        if (map[d] != static_cast<std::int64_t>(d)) return false;
+      }
+      return true;
+    }
+    if (!(from == g_.type(seed.results[0]).shape)) return false;
+    std::size_t k = 0;
+    for (std::size_t d = 0; d < full.size(); ++d) {
+      if (std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(d)) != axes.end()) continue;
+      if (k >= map.size() || map[k] != static_cast<std::int64_t>(d)) return false;
+      ++k;
+    }
+    return k == map.size();
+  }
+
+  // Would computing `id` together with the unit close a cycle through something outside? Walks back from the operands
+  // that are not members; whole units move as one.
+  bool closes_cycle(const std::set<NodeId>& members, NodeId id) const {
+    NodeId first = *members.begin();
+    std::vector<NodeId> work;
+    std::set<NodeId> seen;
+    auto push_operands = [&](NodeId n) {
+      for (ValueId v : g_.node(n).operands) {
+        NodeId d = g_.value(v).def;
+        if (d >= 0 && seen.insert(d).second) work.push_back(d);
+      }
+    };
+    for (ValueId v : g_.node(id).operands) {
+      NodeId d = g_.value(v).def;
+      if (d >= 0 && !members.count(d) && seen.insert(d).second) work.push_back(d);
+    }
+    while (!work.empty()) {
+      NodeId n = work.back();
+      work.pop_back();
+      if (members.count(n)) return true;
+      int unit = plan_.unit_of[n];
+      if (unit >= 0) {
+        if (plan_.units[unit].nodes.back() < first) continue;
+        for (NodeId m : plan_.units[unit].nodes) {
+          seen.insert(m);
+          push_operands(m);
+        }
+      } else if (n > first) {
+        push_operands(n);
+      }
+    }
+    return false;
+  }
+
+  std::vector<ValueId> escaping(const std::set<NodeId>& members) const {
+    std::vector<ValueId> result;
+    for (NodeId m : members) {
+      for (ValueId v : g_.node(m).results) {
+        bool out = is_output_[v];
+        for (NodeId u : users_[v]) out = out || !members.count(u);
+        if (out) result.push_back(v);
+      }
+    }
+    return result;
+  }
+
+  double bytes(const std::vector<ValueId>& values) const {
+    double total = 0;
+    for (ValueId v : values) total += likely_elements(g_.type(v).shape) * bits(g_.type(v).dtype) / 8;
+    return total;
+  }
+
+  void grow(NodeId seed, UnitKind kind) {
+    Unit unit{kind, seed, {seed}, {}};
+    std::set<NodeId> members{seed};
+    std::set<NodeId> best = members;
+    double best_bytes = bytes(escaping(members));
+    // Candidates in topological order: users of members.
+    std::set<NodeId> candidates(users_[g_.node(seed).results[0]].begin(), users_[g_.node(seed).results[0]].end());
+    int body = 0;
+    while (!candidates.empty() && members.size() < kMaxUnitNodes) {
+      NodeId n = *candidates.begin();
+      candidates.erase(candidates.begin());
+      const Node& node = g_.node(n);
+      if (members.count(n) || !may_join(unit, node, n) || closes_cycle(members, n)) continue;
+      body += std::max(1, scalar_cost(node.op));
+      if (body > kMaxBody) break;
+      members.insert(n);
+      for (NodeId u : users_[node.results[0]]) candidates.insert(u);
+      // A contraction grows while it lets no more bytes out. A row unit's walk over its rows is paid for already, so
+      // it takes whatever it can finish with few outputs.
+      std::vector<ValueId> out = escaping(members);
+      bool better = kind == UnitKind::Rows ? out.size() <= 2 : bytes(out) <= best_bytes && out.size() <= 4;
+      if (better) {
+        best = members;
+        best_bytes = bytes(out);
+      }
+    }
+    unit.nodes.assign(best.begin(), best.end());
+    std::stable_partition(unit.nodes.begin(), unit.nodes.end(), [&](NodeId m) { return m == seed; });
+    unit.outputs = escaping(best);
+    std::sort(unit.nodes.begin() + 1, unit.nodes.end());
+    for (NodeId m : unit.nodes) plan_.unit_of[m] = static_cast<int>(plan_.units.size());
+    if (log_enabled("fusion")) {
+      log("fusion", fmt::format("unit {} from node {} '{}': {} nodes, {} bytes stored", plan_.units.size(), seed,
+                                info(g_.node(seed).op).name, unit.nodes.size(), best_bytes));
+    }
+    plan_.units.push_back(std::move(unit));
+  }
+
+  // ---- stored values ----
+
+  void store(ValueId v) {
+    const Node* def = g_.def(v);
+    // A reshape of something stored shares its bytes.
+    while (def && def->op == GOp::Reshape && plan_.unit_of[g_.value(v).def] < 0 && !is_output_[v]) {
+      v = def->operands[0];
+      def = g_.def(v);
+    }
+    plan_.stored[v] = true;
+  }
+
+  void store_what_must_be() {
+    for (ValueId v : g_.inputs()) plan_.stored[v] = true;
+    for (ValueId v : g_.outputs()) plan_.stored[v] = true;
+    for (const Unit& unit : plan_.units) {
+      for (ValueId v : unit.outputs) plan_.stored[v] = true;
+    }
+    for (NodeId n = 0; n < static_cast<NodeId>(g_.nodes().size()); ++n) {
+      const Node& node = g_.node(n);
+      Part part = part_of(g_, node);
+      if (part == Part::Constant || part == Part::Alone || part == Part::Step) {
+        for (ValueId v : node.results) plan_.stored[v] = true;
+      }
+      if (part == Part::Step) {
+        for (ValueId v : node.operands) store(v);
+      }
+      if (node.op == GOp::Concat && node.operands.size() > kMaxInlineConcat) plan_.stored[node.results[0]] = true;
+      if (part == Part::Contraction) {
+        for (std::size_t k = 0; k < node.operands.size(); ++k) store_contraction_operand(node, k);
+      }
+    }
+  }
+
+  // A contraction reads an element many times: it may read through nodes that only rename elements, nothing else. A
+  // dot's right side is wanted with its free axis contiguous: its lanes run there.
+  void store_contraction_operand(const Node& node, std::size_t k) {
+    ValueId v = node.operands[k];
+    ValueId base = v;
+    while (const Node* def = g_.def(base)) {
+      if (plan_.stored[base] || plan_.unit_of[g_.value(base).def] >= 0) break;
+      if (def->op != GOp::Reshape && def->op != GOp::Transpose && def->op != GOp::Broadcast && def->op != GOp::Slice &&
+          def->op != GOp::Cast) {
+        break;
+      }
+      base = def->operands[0];
+    }
+    bool constant = g_.constant(base) != nullptr;
+    if (node.op == GOp::Dot && k == 1 && !constant && !lanes_contiguous(node, v, base)) {
+      store(v);
+    } else if (!constant && !plan_.stored[base]) {
+      store(base);
+    }
+  }
+
+  bool lanes_contiguous(const Node& dot, ValueId v, ValueId base) const {
+    const auto& contract = dot.attrs.ints(Attr::RhsContract);
+    int last = g_.type(v).rank() - 1;
+    if (last < 0) return true;
+    std::int64_t axis = last;
+    if (std::find(contract.begin(), contract.end(), axis) != contract.end()) {
+      // Contracted along its last axis: fine only when there is no free axis to run lanes over.
+      return g_.type(v).rank() <= static_cast<int>(contract.size() + dot.attrs.ints(Attr::RhsBatch).size());
+    }
+    // Follow the last axis down to the stored base; only a transpose can move it away from the end.
+    for (ValueId at = v; at != base;) {
+      const Node* def = g_.def(at);
+      if (def->op == GOp::Transpose && def->attrs.ints(Attr::Axes).back() != g_.type(def->operands[0]).rank() - 1) {
+        return false;
+      }
+      if (def->op == GOp::Slice && def->attrs.ints(Attr::Steps).back() != 1) return false;
+      at = def->operands[0];
+    }
+    return true;
+  }
+
+  struct Through {
+    int cost = 0;         // scalar operations to compute an element again
+    double reads = 0;     // bytes of the stored values behind it
+    double computed = 0;  // computed elements' worth; for the log
+    int large = 0;        // stored values of about its own size behind it
+  };
+
+  // In topological order, so that what a value is made of is decided before the value.
+  void weigh_the_rest() {
+    std::vector<Through> through(g_.values().size());
+    for (NodeId n = 0; n < static_cast<NodeId>(g_.nodes().size()); ++n) {
+      const Node& node = g_.node(n);
+      if (part_of(g_, node) != Part::Inline || plan_.unit_of[n] >= 0) continue;
+      ValueId v = node.results[0];
+      double own = likely_elements(g_.type(v).shape) * bits(g_.type(v).dtype) / 8;
+      Through t;
+      t.cost = scalar_cost(node.op);
+      for (ValueId x : node.operands) {
+        double size = likely_elements(g_.type(x).shape) * bits(g_.type(x).dtype) / 8;
+        if (is_leaf(x)) {
+          t.reads += std::min(size, own);
+          if (size * 2 >= own && size > 4096) ++t.large;
+        } else {
+          t.cost += through[x].cost;
+          t.reads += std::min(through[x].reads, own);
+          t.large += through[x].large;
+        }
+      }
+      through[v] = t;
+      if (!plan_.stored[v] && should_store(n, v, t, own)) store(v);
+    }
+  }
+
+  bool is_leaf(ValueId v) const {
+    return plan_.stored[v] || g_.value(v).def < 0 || plan_.unit_of[g_.value(v).def] >= 0;
+  }
+
+  // How often consumers walk over a value: a Rows unit walks over its row space once per reduction and once to write.
+  int passes(ValueId v) const {
+    int count = 0;
+    for (NodeId u : users_[v]) {
+      int unit = plan_.unit_of[u];
+      bool row_space = unit >= 0 && plan_.units[unit].kind == UnitKind::Rows;
+      count += row_space && plan_.units[unit].nodes.size() > 1 ? 2 : 1;
+    }
+    return count;
+  }
+
+  bool should_store(NodeId n, ValueId v, const Through& t, double own) {
+    if (t.cost > kMaxBody / 4) return true;
+    int uses = passes(v);
+    if (uses <= 1) return false;
+    // Only renamed: never worth a copy.
+    if (t.cost == 0 && t.large <= 1) return false;
+    double through_bytes = uses * t.reads;
+    double stored_bytes = t.reads + own * (1 + uses);
+    bool keep = t.cost > kMaxRecompute || through_bytes > stored_bytes || t.large > 1;
+    if (keep && own <= 256) keep = t.cost > 4 * kMaxRecompute;
+    if (log_enabled("fusion")) {
+      log("fusion", fmt::format("node {} '{}': {} (read through: {} bytes, {} ops; stored: {} bytes; {} passes)", n,
+                                info(g_.node(n).op).name, keep ? "stored" : "read through", through_bytes,
+                                t.cost * uses, stored_bytes, uses));
+    }
+    return keep;
+  }
+
+  const Graph& g_;
+  FusionPlan plan_;
+  std::vector<std::vector<NodeId>> users_;
+  std::vector<bool> is_output_;
+};
+
+}  // namespace
+
+// What kernels load, store and compute with. Nodes on anything else run on the host.
+bool is_kernel_dtype(DType t) {
+  if (is_complex(t) || is_string(t)) return false;
+  return is_bool(t) || bits(t) >= (is_float(t) ? 16 : 8);
+}
+
+Part part_of(const Graph& g, const Node& node) {
+  if (node.op == GOp::Constant) return Part::Constant;
+  for (ValueId v : node.operands) {
+    if (!is_kernel_dtype(g.type(v).dtype)) return Part::Step;
+  }
+  for (ValueId v : node.results) {
+    if (!is_kernel_dtype(g.type(v).dtype)) return Part::Step;
+  }
+  switch (info(node.op).family) {
+    case graph::Family::Unary:
+    case graph::Family::Binary:
+    case graph::Family::Select:
+    case graph::Family::Cast:
+    case graph::Family::Movement:
+    case graph::Family::Gather:
+      return Part::Inline;
+    case graph::Family::Source:
+      return node.op == GOp::Iota || node.op == GOp::ShapeValue ? Part::Inline : Part::Step;
+    case graph::Family::Dot:
+    case graph::Family::Conv:
+      return Part::Contraction;
+    case graph::Family::Window:
+      return node.op == GOp::WindowArgMax ? Part::Alone : Part::Contraction;
+    case graph::Family::Reduce:
+      return node.op == GOp::ArgMax || node.op == GOp::ArgMin ? Part::Alone : Part::Reduction;
+    case graph::Family::Scan:
+    case graph::Family::Scatter:
+      return Part::Alone;
+    case graph::Family::Sort:
+    case graph::Family::Control:
+    case graph::Family::Host:
+      return Part::Step;
+  }
+  return Part::Step;
+}
+
+FusionPlan plan_fusion(const Graph& graph) { return Planner(graph).run(); }
+
+}  // namespace weft::loop
