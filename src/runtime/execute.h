@@ -1,0 +1,51 @@
+// Runs plans. An Executable is immutable and may be run from many threads at once; each run takes an arena of its own.
+// Layouts (sizes, offsets) are computed once per binding of the symbols; a bounded number of them is remembered.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "runtime/memory.h"
+#include "runtime/plan.h"
+
+namespace weft::runtime {
+
+struct RunOptions {
+  int threads = 0;                               // 0: as decide_threads() says
+  const std::atomic<bool>* stop = nullptr;       // checked between steps
+  std::vector<double>* step_seconds = nullptr;   // when given: filled with the time of each step
+};
+
+struct MemoryStats {
+  std::int64_t arena = 0;   // bytes of one run's arena
+  std::int64_t bound = 0;   // the max-live bound over aligned sizes
+};
+
+class Executable {
+ public:
+  explicit Executable(std::shared_ptr<const Plan> plan);
+  ~Executable();
+
+  const Plan& plan() const { return *plan_; }
+
+  // Inputs are only read. `outputs` may hold tensors to write into (right dtype and shape) or undefined ones, which are
+  // allocated. Errors: wrong count, dtype, rank or size (named), sizes out of range, failed checks, stopped.
+  Result<void> run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs, const RunOptions& options = {}) const;
+
+  // The memory that a run with these inputs' shapes takes.
+  Result<MemoryStats> memory(const std::vector<std::vector<std::int64_t>>& input_shapes) const;
+
+ private:
+  friend class Run;
+  struct Layout;
+  struct State;
+  Result<std::shared_ptr<const Layout>> layout(const Bindings& bindings) const;
+  std::shared_ptr<const Plan> plan_;
+  std::unique_ptr<State> state_;
+};
+
+// Symbols from input shapes; the same rules as graph::bind_inputs.
+Result<Bindings> bind_shapes(const Plan& plan, const std::vector<std::vector<std::int64_t>>& shapes);
+
+}  // namespace weft::runtime
