@@ -26,7 +26,9 @@ struct Scope {
   const Scope* outer = nullptr;
   std::unordered_map<std::string_view, Entry> names;
 
-  bool add(std::string_view name, Entry entry = {}) { return names.emplace(name, entry).second; }
+  bool add(std::string_view name, const Node* producer = nullptr) {
+    return names.emplace(name, Entry{producer, producer == nullptr}).second;
+  }
 };
 
 struct FunctionKey {
@@ -190,7 +192,7 @@ class Validator {
   Result<void> nodes(const std::vector<Node>& nodes, Scope& scope) {
     for (const Node& n : nodes) {
       for (const std::string& name : n.outputs) {
-        if (name.empty() || scope.add(name, {&n, false})) continue;
+        if (name.empty() || scope.add(name, &n)) continue;
         return duplicate(name, "value").at(printable(n.label()));
       }
     }
