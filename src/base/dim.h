@@ -2,7 +2,9 @@
 // polynomials compare equal: (n + 1) * 2 == 2*n + 2. Values are immutable and cheap to copy.
 //
 // Semantics: 64-bit integers without overflow (evaluation reports overflow); floor_div and ceil_div round towards
-// minus and plus infinity; a division by zero is reported when evaluated.
+// minus and plus infinity; a division by zero is reported when evaluated. Simplification keeps the value wherever
+// the expression as written has one. A form whose coefficients overflow, or that grows beyond a fixed size, becomes
+// the expression overflow(), which absorbs what it meets and is an error when evaluated.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +22,7 @@
 namespace weft {
 
 class DimFacts;
+struct DimPoly;  // base/dim_poly.h, for what works on the form itself
 using Bindings = std::map<std::string, std::int64_t, std::less<>>;  // symbol -> value
 
 class Dim {
@@ -47,7 +50,8 @@ class Dim {
   friend bool operator<(const Dim& a, const Dim& b);   // a total order for maps, not a numeric one
   std::size_t hash() const;
 
-  std::string str() const;  // "n*2 + 7", "floordiv(n, 8)", "max(n, 1)"
+  // "n*2 + 7", "floordiv(n, 8)", "max(n, 1)"; a symbol that is no identifier is quoted. parse(str()) gives it back.
+  std::string str() const;
   static Result<Dim> parse(std::string_view text);
 
   Result<std::int64_t> evaluate(const Bindings& bindings) const;  // unbound symbol, overflow, x/0: errors
@@ -56,11 +60,16 @@ class Dim {
   std::set<std::string> symbols() const;
 
  private:
-  struct Node;  // defined in dim.cpp
-  friend class DimFacts;
+  friend struct DimPoly;
   std::int64_t value_ = 0;
-  std::shared_ptr<const Node> node_;  // null: the constant value_
+  std::shared_ptr<const DimPoly> node_;  // null: the constant value_
 };
+
+Dim floor_div(const Dim& a, const Dim& b);
+Dim ceil_div(const Dim& a, const Dim& b);
+Dim mod(const Dim& a, const Dim& b);
+Dim max(const Dim& a, const Dim& b);
+Dim min(const Dim& a, const Dim& b);
 
 using Shape = std::vector<Dim>;
 Dim product(const Shape& shape);
@@ -80,7 +89,7 @@ class DimFacts {
  public:
   void declare(const std::string& symbol, SymbolRange range);  // intersects with what is known
   const std::map<std::string, SymbolRange>& symbols() const { return symbols_; }
-  SymbolRange range(const Dim& d) const;  // lo/hi saturate; multiple_of is the largest known divisor
+  SymbolRange range(const Dim& d) const;  // lo/hi saturate; multiple_of: largest known divisor, 0 for 0
   bool known_equal(const Dim& a, const Dim& b) const;
   bool known_less(const Dim& a, const Dim& b) const;        // a < b for all bindings in range
   bool known_less_equal(const Dim& a, const Dim& b) const;
