@@ -1,3 +1,9 @@
+# g++ 12 reports these two inside std::string and std::variant where nothing is wrong.
+set(WEFT_WARNINGS -Wall -Wextra)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND WEFT_WARNINGS -Wno-restrict -Wno-maybe-uninitialized)
+endif()
+
 # weft_library(NAME [DIR folder] [EXCLUDE files...] DEPS ...): the static library weft_NAME of all sources under
 # src/DIR. DEPS may name other stages without the prefix. A folder without sources gives an interface library.
 function(weft_library path)
@@ -13,7 +19,7 @@ function(weft_library path)
   set(scope PUBLIC)
   if(sources)
     add_library(weft_${name} STATIC ${sources})
-    target_compile_options(weft_${name} PRIVATE -Wall -Wextra -ffunction-sections -fdata-sections)
+    target_compile_options(weft_${name} PRIVATE ${WEFT_WARNINGS} -ffunction-sections -fdata-sections)
   else()
     set(scope INTERFACE)
     add_library(weft_${name} INTERFACE)
