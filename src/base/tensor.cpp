@@ -83,6 +83,13 @@ Tensor Tensor::view(DType dtype, std::vector<std::int64_t> shape, const void* da
   return t;
 }
 
+Tensor Tensor::mutable_view(DType dtype, std::vector<std::int64_t> shape, void* data,
+                            std::shared_ptr<const void> owner) {
+  Tensor t = view(dtype, std::move(shape), data, std::move(owner));
+  t.writable_ = true;
+  return t;
+}
+
 Tensor Tensor::strings(std::vector<std::int64_t> shape, std::vector<std::string> values) {
   const auto count = element_count(shape);
   WEFT_CHECK(count && static_cast<std::size_t>(*count) == values.size(),

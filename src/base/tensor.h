@@ -20,6 +20,9 @@ class Tensor {
   static Result<Tensor> zeros(DType dtype, std::vector<std::int64_t> shape);
   // A view: `owner` keeps the bytes alive (null: the caller does).
   static Tensor view(DType dtype, std::vector<std::int64_t> shape, const void* data, std::shared_ptr<const void> owner);
+  // The same over memory that may be written.
+  static Tensor mutable_view(DType dtype, std::vector<std::int64_t> shape, void* data,
+                             std::shared_ptr<const void> owner = nullptr);
   static Tensor strings(std::vector<std::int64_t> shape, std::vector<std::string> values);
   static Tensor scalar(DType dtype, double value);     // rank 0
   static Tensor scalar_i64(DType dtype, std::int64_t value);

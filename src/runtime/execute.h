@@ -41,6 +41,8 @@ class Executable {
   struct Layout;
   struct State;
   Result<std::shared_ptr<const Layout>> layout(const Bindings& bindings) const;
+  Result<std::shared_ptr<const Layout>> find_layout(const std::vector<std::int64_t>& key,
+                                                    const std::vector<Tensor>& inputs, const Bindings& outer) const;
   std::shared_ptr<const Plan> plan_;
   std::unique_ptr<State> state_;
 };

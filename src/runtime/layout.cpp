@@ -1,0 +1,229 @@
+// What a run needs to know of its sizes, worked out once per binding of the symbols.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/run.h"
+
+namespace weft::runtime {
+
+namespace {
+
+constexpr std::size_t kRememberedLayouts = 16;
+
+Error shape_error(const Plan& plan, std::size_t input, std::size_t axis, std::string expected, std::int64_t found) {
+  return user_error("shape-mismatch", fmt::format("dimension {} of the input has the wrong size", axis))
+      .at(plan.input_names[input])
+      .expected(std::move(expected))
+      .found(std::to_string(found));
+}
+
+Result<void> check_range(const Plan& plan, const std::string& symbol, std::int64_t value) {
+  auto it = plan.facts.symbols().find(symbol);
+  if (it == plan.facts.symbols().end()) return {};
+  const SymbolRange& r = it->second;
+  if (value < r.lo || value > r.hi) {
+    return user_error("size-out-of-range", fmt::format("dimension '{}' is outside the range this was compiled for", symbol))
+        .expected(fmt::format("{} <= {} <= {}", r.lo, symbol, r.hi))
+        .found(std::to_string(value));
+  }
+  if (value % r.multiple_of != 0) {
+    return user_error("size-not-a-multiple", fmt::format("dimension '{}' does not divide as compiled for", symbol))
+        .expected(fmt::format("a multiple of {}", r.multiple_of))
+        .found(std::to_string(value));
+  }
+  return {};
+}
+
+// The slots a step reads and writes, for live ranges.
+struct Touch {
+  std::vector<SlotId> slots;
+
+  void add(const std::vector<SlotId>& list) { slots.insert(slots.end(), list.begin(), list.end()); }
+  void operator()(const Launch& s) { add(s.buffers); }
+  void operator()(const HostCall& s) {
+    add(s.inputs);
+    add(s.outputs);
+  }
+  void operator()(const BranchStep& s) {
+    add({s.condition});
+    add(s.inputs);
+    add(s.outputs);
+  }
+  void operator()(const LoopStep& s) {
+    add({s.trip_count, s.condition});
+    for (const auto* list : {&s.carried, &s.captures, &s.carried_out, &s.stacked_out}) add(*list);
+  }
+  void operator()(const ScanStep& s) {
+    for (const auto* list : {&s.carried, &s.xs, &s.captures, &s.carried_out, &s.ys}) add(*list);
+  }
+  void operator()(const CopyStep& s) { add({s.from, s.to}); }
+};
+
+SlotId base_of(const Plan& plan, SlotId slot) {
+  while (plan.slots[slot].kind == Slot::Kind::Alias) slot = plan.slots[slot].index;
+  return slot;
+}
+
+MemoryPlan plan_temps(const Plan& plan, const std::vector<std::int64_t>& bytes, std::vector<std::int64_t>& offsets) {
+  std::vector<int> first(plan.slots.size(), -1), last(plan.slots.size(), -1);
+  for (std::size_t k = 0; k < plan.steps.size(); ++k) {
+    Touch touch;
+    std::visit(touch, plan.steps[k]);
+    for (SlotId s : touch.slots) {
+      if (s < 0) continue;
+      SlotId b = base_of(plan, s);
+      if (first[b] < 0) first[b] = static_cast<int>(k);
+      last[b] = static_cast<int>(k);
+    }
+  }
+  std::vector<LiveBlock> blocks;
+  std::vector<SlotId> owner;
+  for (std::size_t s = 0; s < plan.slots.size(); ++s) {
+    if (plan.slots[s].kind != Slot::Kind::Temp || first[s] < 0) continue;
+    blocks.push_back({bytes[s], first[s], last[s]});
+    owner.push_back(static_cast<SlotId>(s));
+  }
+  MemoryPlan memory = plan_memory(blocks);
+  for (std::size_t k = 0; k < owner.size(); ++k) offsets[owner[k]] = memory.offsets[k];
+  return memory;
+}
+
+// Evaluates unless a symbol is not bound yet.
+std::optional<Result<std::int64_t>> evaluate_if_bound(const Dim& d, const Bindings& bindings) {
+  for (const std::string& s : d.symbols()) {
+    if (!bindings.count(s)) return std::nullopt;
+  }
+  return d.evaluate(bindings);
+}
+
+}  // namespace
+
+Result<Bindings> bind_shapes(const Plan& plan, const std::vector<std::vector<std::int64_t>>& shapes) {
+  if (shapes.size() != plan.inputs.size()) {
+    return user_error("wrong-input-count", "the number of inputs is wrong")
+        .expected(std::to_string(plan.inputs.size()))
+        .found(std::to_string(shapes.size()));
+  }
+  Bindings bindings;
+  for (int pass = 0; pass < 2; ++pass) {  // bare symbols bind first, then everything is checked
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      const Shape& declared = plan.slots[plan.inputs[i]].shape;
+      if (declared.size() != shapes[i].size()) {
+        return user_error("rank-mismatch", "the input has the wrong number of dimensions")
+            .at(plan.input_names[i])
+            .expected(str(declared))
+            .found(shape_str(shapes[i]));
+      }
+      for (std::size_t d = 0; d < declared.size(); ++d) {
+        auto symbol = declared[d].as_symbol();
+        if (pass == 0) {
+          if (symbol && bindings.emplace(*symbol, shapes[i][d]).second) WEFT_TRY(check_range(plan, *symbol, shapes[i][d]));
+          continue;
+        }
+        auto size = evaluate_if_bound(declared[d], bindings);
+        if (!size) continue;
+        std::int64_t value = WEFT_TRY(std::move(*size));
+        if (value != shapes[i][d]) {
+          std::string expected = std::to_string(value);
+          if (!declared[d].is_const()) expected = declared[d].str() + " = " + expected;
+          return shape_error(plan, i, d, expected, shapes[i][d]);
+        }
+      }
+    }
+  }
+  return bindings;
+}
+
+Result<std::shared_ptr<const Executable::Layout>> Executable::layout(const Bindings& bindings) const {
+  auto layout = std::make_shared<Layout>();
+  layout->bindings = bindings;
+  const Plan& plan = *plan_;
+  std::size_t slots = plan.slots.size();
+  layout->known.assign(slots, false);
+  layout->shapes.resize(slots);
+  layout->offsets.assign(slots, 0);
+  std::vector<std::int64_t> bytes(slots, 0);
+  for (std::size_t s = 0; s < slots; ++s) {
+    const Slot& slot = plan.slots[s];
+    bool bound = true;
+    for (const Dim& d : slot.shape) {
+      for (const std::string& symbol : d.symbols()) bound = bound && bindings.count(symbol) != 0;
+    }
+    if (!bound) continue;
+    layout->known[s] = true;
+    layout->shapes[s] = WEFT_TRY(evaluate(slot.shape, bindings));
+    std::int64_t elements = 1;
+    for (std::int64_t d : layout->shapes[s]) {
+      if (__builtin_mul_overflow(elements, d, &elements)) {
+        return user_error("tensor-too-large", "the sizes of an intermediate value overflow").at(slot.name);
+      }
+    }
+    auto storage = storage_bytes(slot.dtype, elements);
+    if (!storage) return user_error("tensor-too-large", "an intermediate value is too large").at(slot.name);
+    bytes[s] = static_cast<std::int64_t>(*storage);
+  }
+  layout->memory = plan_temps(plan, bytes, layout->offsets);
+  layout->launches.resize(plan.steps.size());
+  for (std::size_t k = 0; k < plan.steps.size(); ++k) {
+    if (const auto* launch = std::get_if<Launch>(&plan.steps[k])) {
+      layout->launches[k] = WEFT_TRY(resolve_launch(*launch, bindings));
+    }
+  }
+  return std::shared_ptr<const Layout>(std::move(layout));
+}
+
+Result<LaunchSizes> resolve_launch(const Launch& launch, const Bindings& bindings) {
+  LaunchSizes resolved;
+  for (std::size_t v = 0; v < launch.variants.size(); ++v) {
+    const LaunchVariant& variant = launch.variants[v];
+    if (variant.guarded) {
+      auto guard = evaluate_if_bound(variant.guard, bindings);
+      if (!guard) return resolved;
+      std::int64_t value = WEFT_TRY(std::move(*guard));
+      if (value < variant.lo || value > variant.hi) continue;
+    }
+    auto grid = evaluate_if_bound(variant.grid, bindings);
+    if (!grid) return resolved;
+    resolved.grid = WEFT_TRY(std::move(*grid));
+    resolved.sizes.clear();
+    for (const Dim& d : variant.sizes) {
+      auto size = evaluate_if_bound(d, bindings);
+      if (!size) return LaunchSizes{};
+      resolved.sizes.push_back(WEFT_TRY(std::move(*size)));
+    }
+    resolved.variant = static_cast<int>(v);
+    return resolved;
+  }
+  return resolved;
+}
+
+Result<MemoryStats> Executable::memory(const std::vector<std::vector<std::int64_t>>& input_shapes) const {
+  Bindings bindings = WEFT_TRY(bind_shapes(*plan_, input_shapes));
+  auto made = WEFT_TRY(layout(bindings));
+  return MemoryStats{made->memory.total, made->memory.bound};
+}
+
+Result<std::shared_ptr<const Executable::Layout>> Executable::find_layout(const std::vector<std::int64_t>& key,
+                                                                          const std::vector<Tensor>& inputs,
+                                                                          const Bindings& outer) const {
+  {
+    std::lock_guard<std::mutex> lock(state_->mutex);
+    for (const auto& known : state_->layouts) {
+      if (known->key == key) return known;
+    }
+  }
+  std::vector<std::vector<std::int64_t>> shapes;
+  for (const Tensor& t : inputs) shapes.push_back(t.shape());
+  Bindings bindings = WEFT_TRY(bind_shapes(*plan_, shapes));
+  bindings.insert(outer.begin(), outer.end());
+  auto made = WEFT_TRY(layout(bindings));
+  auto keyed = std::make_shared<Layout>(*made);
+  keyed->key = key;
+  std::lock_guard<std::mutex> lock(state_->mutex);
+  if (state_->layouts.size() >= kRememberedLayouts) state_->layouts.erase(state_->layouts.begin());
+  state_->layouts.push_back(keyed);
+  return std::shared_ptr<const Layout>(std::move(keyed));
+}
+
+}  // namespace weft::runtime

@@ -1,0 +1,92 @@
+// One execution of a plan: private to the runtime.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "runtime/execute.h"
+
+namespace weft::runtime {
+
+struct LaunchSizes {
+  int variant = -1;  // -1: depends on sizes bound during the run
+  std::int64_t grid = 0;
+  std::vector<std::int64_t> sizes;
+};
+
+// What depends on the sizes only.
+struct Executable::Layout {
+  std::vector<std::int64_t> key;
+  Bindings bindings;
+  MemoryPlan memory;
+  std::vector<bool> known;                          // by slot: its shape is known before the run
+  std::vector<std::vector<std::int64_t>> shapes;    // by slot, where known
+  std::vector<std::int64_t> offsets;                // by slot: arena offset of Temp ones
+  std::vector<LaunchSizes> launches;                // by step
+};
+
+// Memory of one run, reused by later ones.
+struct RunMemory {
+  std::unique_ptr<std::byte[]> arena_storage, scratch_storage;
+  std::byte* arena = nullptr;
+  std::byte* scratch = nullptr;
+  std::int64_t arena_bytes = 0, scratch_bytes = 0;
+  std::vector<void*> pointers;      // by slot
+  std::vector<Tensor> dynamic;      // by slot
+  std::vector<void*> arguments;
+  std::vector<std::int64_t> key;
+};
+
+// The variant, grid and sizes of a launch; variant -1 when a symbol in them is not bound yet.
+Result<LaunchSizes> resolve_launch(const Launch& launch, const Bindings& bindings);
+
+struct Executable::State {
+  std::mutex mutex;
+  std::vector<std::shared_ptr<const Layout>> layouts;   // most recent last
+  std::vector<std::unique_ptr<RunMemory>> free_memory;
+  std::vector<std::vector<std::unique_ptr<Executable>>> bodies;  // by step: plans of branches and loops
+};
+
+class Run {
+ public:
+  Run(const Executable& executable, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs,
+      const RunOptions& options, const Bindings& outer);
+  ~Run();
+  Result<void> execute();
+
+ private:
+  Result<void> prepare();
+  Result<void> prepare_outputs();
+  Result<void> step(std::size_t k);
+  Result<void> launch(const Launch& launch, const LaunchSizes& known);
+  Result<void> host(const HostCall& call);
+  Result<void> branch(const BranchStep& step, std::size_t k);
+  Result<void> loop(const LoopStep& step, std::size_t k);
+  Result<void> scan(const ScanStep& step, std::size_t k);
+  Result<void> copy(const CopyStep& step);
+
+  Result<std::vector<std::int64_t>> shape(SlotId slot) const;
+  Result<void*> address(SlotId slot);           // of a slot that is read
+  Result<void*> make(SlotId slot);              // of a slot about to be written
+  Result<Tensor> tensor(SlotId slot);           // to read
+  Result<Tensor> target(SlotId slot);           // to write into, or undefined where the writer allocates
+  Result<void> put(SlotId slot, Tensor value);  // a finished tensor becomes the slot's value
+  Result<void> run_body(const Executable& body, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs);
+
+  const Executable& executable_;
+  const Plan& plan_;
+  const std::vector<Tensor>& inputs_;
+  std::vector<Tensor>& outputs_;
+  const RunOptions& options_;
+  const Bindings& outer_;
+  int threads_ = 1;
+  std::shared_ptr<const Executable::Layout> layout_;
+  Bindings late_;               // all bindings, once a step has bound more
+  bool has_late_ = false;
+  std::unique_ptr<RunMemory> memory_;
+  const Bindings& bindings() const { return has_late_ ? late_ : layout_->bindings; }
+  friend class Executable;
+};
+
+}  // namespace weft::runtime
