@@ -99,7 +99,7 @@ struct Function {
   const Type& type(ValueId v) const { return types[v]; }
 };
 
-// text.cpp: print(parse(print(f))) == print(f); values are numbered in order of definition.
+// print(parse(print(f))) == print(f); values are numbered in the order in which they are written.
 std::string print(const Function& function);
 Result<Function> parse(std::string_view text, const OpTable& table);
 
@@ -139,8 +139,7 @@ class FunctionBuilder {
 
   Function finish();
 
- private:
-  friend class HoistingBuilder;
+ protected:
   Function f_;
   struct Open {
     Inst inst;      // for or if under construction

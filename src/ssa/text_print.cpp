@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
-#include <cmath>
-
+#include "base/text.h"
 #include "ssa/function.h"
 
 namespace weft::ssa {
@@ -12,7 +11,7 @@ class Printer {
   explicit Printer(const Function& f) : f_(f), names_(f.types.size(), -1) {}
 
   std::string run() {
-    out_ = fmt::format("{} @{} {{\n", f_.table->ir, f_.name);
+    out_ = fmt::format("{} @{} {{\n", f_.table->ir, name_text(f_.name));
     for (const Buffer& b : f_.buffers) header(b);
     if (f_.sizes != 0) out_ += fmt::format("  sizes {}\n", f_.sizes);
     insts(f_.body, 1);
@@ -45,8 +44,7 @@ class Printer {
     if (kind == Imm::None) return "";
     const bool real = kind == Imm::Const && is_float(f_.type(inst.results[0]).dtype);
     if (!real) return fmt::format("({})", inst.imm);
-    if (std::isnan(inst.fimm)) return "(nan)";
-    return fmt::format("({})", inst.fimm);
+    return "(" + float_text(inst.fimm) + ")";
   }
 
   void inst(const Inst& i, int depth) {

@@ -57,6 +57,27 @@ constexpr const char* kText = R"(test @sum {
 
 TEST(Ssa, Prints) { EXPECT_EQ(print(sum_loop()), kText); }
 
+TEST(Ssa, ParsesWhatItPrints) {
+  const auto f = parse(kText, kTable);
+  ASSERT_TRUE(f.ok()) << f.error().what();
+  EXPECT_EQ(print(*f), kText);
+}
+
+TEST(Ssa, ParseErrorsSayWhere) {
+  const auto message = [](std::string body) {
+    const auto f = parse("test @f {\n" + body + "}\n", kTable);
+    return f.ok() ? "" : std::string(f.error().what());
+  };
+  EXPECT_THAT(message("  %0 = cnst(1) : i64\n"), testing::HasSubstr("did you mean 'const'?"));
+  EXPECT_THAT(message("  %0 = add %1, %1 : i64\n"), testing::HasSubstr("%1 is not defined"));
+  EXPECT_THAT(message("  %0 = const(1) : i65\n"), testing::HasSubstr("there is no dtype 'i65'"));
+  EXPECT_THAT(message("  %0 = const(1) : i64\n  %0 = const(1) : i64\n"), testing::HasSubstr("defined twice"));
+  EXPECT_THAT(message("  %0 = const(1) : i64[0]\n"), testing::HasSubstr("an extent from 1"));
+  std::string deep = "  %0 = const(1) : bool\n";
+  for (int i = 0; i < 10000; ++i) deep += "if %0 {\n";
+  EXPECT_THAT(message(deep), testing::HasSubstr("deeper than"));
+}
+
 TEST(Ssa, VerifiesScopes) {
   Function f = sum_loop();
   EXPECT_TRUE(verify_structure(f).ok());
