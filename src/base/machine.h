@@ -1,0 +1,44 @@
+// What a machine can do, as schedules and cost models see it: plain data, so that any machine can be described by hand.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft {
+
+struct Machine {
+  std::string name = "generic";        // the CPU's own name
+  std::string arch = "x86-64";
+  int vector_bits = 128;               // widest vector registers that code may use
+  int vector_registers = 16;           // architectural, of that width
+  int cores = 1;                       // that this process may run on
+  std::int64_t cache_line = 64;
+  std::int64_t l1_bytes = 32 << 10;    // data, per core
+  std::int64_t l2_bytes = 256 << 10;   // per core
+  std::int64_t l3_bytes = 0;           // shared; 0: none known
+  double ghz = 2.5;                    // sustained clock, for modelled times
+  double dram_gbytes = 12;             // GB/s that one core can stream; modelled
+  bool has_fma = false;
+  bool has_f16c = false;
+  bool has_avx512 = false;             // F, BW, DQ and VL
+  bool has_vnni = false;               // AVX-512 or VEX form of vpdpbusd
+  bool has_avx512_bf16 = false;
+  bool has_avx512_fp16 = false;
+  bool has_amx_bf16 = false;
+  bool has_amx_int8 = false;
+  std::vector<std::string> features;   // LLVM's names of what the CPU and system support, sorted: "avx2", "fma" ...
+
+  int f32_lanes() const { return vector_bits / 32; }
+  int lanes(int element_bits) const { return element_bits > 0 ? vector_bits / element_bits : 1; }
+  bool has(std::string_view feature) const;
+};
+
+Machine host_machine();  // measured once
+
+// The machine cut down to a level: "x86-64" (SSE2), "x86-64-v2", "x86-64-v3" (AVX2), "x86-64-v4" (AVX-512), "native".
+// False when the level's name is unknown or the machine has less.
+bool restrict_to_level(Machine& machine, std::string_view level);
+
+}  // namespace weft

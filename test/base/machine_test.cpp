@@ -1,0 +1,43 @@
+#include "base/machine.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+TEST(Machine, HostIsPlausible) {
+  const Machine m = host_machine();
+  EXPECT_GE(m.cores, 1);
+  EXPECT_GE(m.l1_bytes, 8 << 10);
+  EXPECT_GE(m.l2_bytes, m.l1_bytes);
+  EXPECT_EQ(m.f32_lanes() * 32, m.vector_bits);
+  EXPECT_TRUE(std::is_sorted(m.features.begin(), m.features.end()));
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  EXPECT_EQ(m.has("avx2"), __builtin_cpu_supports("avx2") != 0);
+  EXPECT_EQ(m.has("fma"), __builtin_cpu_supports("fma") != 0);
+  EXPECT_EQ(m.has("avx512f"), __builtin_cpu_supports("avx512f") != 0);
+  EXPECT_EQ(m.has("avx512vnni"), __builtin_cpu_supports("avx512vnni") != 0);
+  EXPECT_EQ(m.has("sse4.2"), __builtin_cpu_supports("sse4.2") != 0);
+#endif
+}
+
+TEST(Machine, LevelsCutDown) {
+  Machine m;
+  m.features = {"avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sahf", "sse3",
+                "sse4.1", "sse4.2", "ssse3"};
+  Machine v3 = m, v2 = m, v4 = m;
+  EXPECT_TRUE(restrict_to_level(v3, "x86-64-v3"));
+  EXPECT_EQ(v3.vector_bits, 256);
+  EXPECT_TRUE(v3.has_fma);
+  EXPECT_TRUE(restrict_to_level(v2, "x86-64-v2"));
+  EXPECT_EQ(v2.vector_bits, 128);
+  EXPECT_FALSE(v2.has_fma);
+  EXPECT_FALSE(restrict_to_level(v4, "x86-64-v4"));
+  EXPECT_FALSE(restrict_to_level(m, "x86-64-v9"));
+}
+
+}  // namespace
+}  // namespace weft
