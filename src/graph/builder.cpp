@@ -45,9 +45,40 @@ std::vector<ValueId> Builder::nodes(Op op, std::vector<ValueId> operands, Attrs 
     return std::vector<ValueId>(results, kInvalid);
   }
   auto id = graph_.add_node(op, std::move(operands), std::move(attrs), std::move(regions), origin_);
-  if (id.ok()) return graph_.node(*id).results;
-  fail(id.error());
-  return std::vector<ValueId>(results, kInvalid);
+  if (!id.ok()) {
+    fail(id.error());
+    return std::vector<ValueId>(results, kInvalid);
+  }
+  return folding_ ? folded(*id) : graph_.node(*id).results;
+}
+
+std::vector<ValueId> Builder::folded(NodeId id) {
+  const Node node = graph_.node(id);
+  if (!info(node.op).pure || node.op == Op::Constant || !node.regions.empty()) return node.results;
+  std::vector<Tensor> operands;
+  for (ValueId v : node.operands) {
+    const Tensor* data = graph_.constant(v);
+    if (!data) return node.results;
+    operands.push_back(*data);
+  }
+  for (ValueId v : node.results) {
+    auto sizes = static_sizes(graph_.type(v).shape);
+    if (!sizes) return node.results;
+    std::size_t bytes = bits(graph_.type(v).dtype) / 8 + 1;
+    for (std::int64_t d : *sizes) {
+      if (__builtin_mul_overflow(bytes, static_cast<std::size_t>(d), &bytes)) return node.results;
+    }
+    if (bytes > kFoldBytes) return node.results;
+  }
+  Bindings none;
+  auto results = interpret_node(graph_, node, operands, none);
+  if (!results.ok()) {
+    if (results.error().kind() == ErrorKind::User) fail(results.error());
+    return node.results;
+  }
+  std::vector<ValueId> values;
+  for (Tensor& t : *results) values.push_back(constant(std::move(t)));
+  return values;
 }
 
 ValueId Builder::node(Op op, std::vector<ValueId> operands, Attrs attrs,

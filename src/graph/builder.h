@@ -20,6 +20,10 @@ class Builder {
   Graph& graph() { return graph_; }
   Result<void> status() const;  // the first error, if any
   void fail(Error error);       // remember an error (the first one is kept)
+  // With folding, a pure node whose operands are all constants becomes a constant at once when its result has at most
+  // kFoldBytes: what an importer needs to see through shape arithmetic and conditions.
+  void set_folding(bool on) { folding_ = on; }
+  static constexpr std::size_t kFoldBytes = 64 << 10;
   void set_origin(std::shared_ptr<const Origin> origin) { origin_ = std::move(origin); }
   const std::shared_ptr<const Origin>& origin() const { return origin_; }
 
@@ -71,6 +75,7 @@ class Builder {
 
   Graph& graph_;
   std::shared_ptr<const Origin> origin_;
+  bool folding_ = false;
   std::optional<Error> error_;
 };
 

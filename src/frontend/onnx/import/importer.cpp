@@ -1,0 +1,281 @@
+#include "frontend/onnx/import/importer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "frontend/onnx/reader/validate.h"
+
+namespace weft::onnx {
+
+namespace {
+
+constexpr int kMaxDepth = 64;  // of inlined functions and subgraphs
+
+// Symbols are identifiers: anything else in a dim_param becomes '_'.
+std::string identifier(std::string_view text) {
+  std::string s;
+  for (char c : text) s += std::isalnum(static_cast<unsigned char>(c)) || c == '_' ? c : '_';
+  if (s.empty() || std::isdigit(static_cast<unsigned char>(s[0]))) s.insert(s.begin(), 'd');
+  return s;
+}
+
+std::string op_label(const Node& node, std::int64_t opset) {
+  std::string domain = node.domain.empty() ? "ai.onnx" : node.domain;
+  return fmt::format("{}.{} (opset {})", domain, node.op_type, opset);
+}
+
+}  // namespace
+
+ValueId Scope::find(std::string_view name) const {
+  for (const Scope* s = this; s; s = s->outer) {
+    if (auto it = s->values.find(name); it != s->values.end()) return it->second;
+  }
+  return -1;
+}
+
+Dim Importer::fresh_symbol(std::string_view hint, SymbolRange range) {
+  std::string base = identifier(hint);
+  std::string name = base;
+  for (int k = 0; !symbol_names_.insert(name).second; ++k) name = fmt::format("{}_{}", base, k);
+  target_->graph.facts.declare(name, range);
+  return Dim::symbol(name);
+}
+
+void Importer::add_gap(const std::string& op, const std::string& reason, const std::string& node) {
+  for (Gap& gap : gaps_) {
+    if (gap.op == op && gap.reason == reason) {
+      gap.nodes.push_back(node);
+      return;
+    }
+  }
+  gaps_.push_back({op, reason, {node}});
+}
+
+Dim Importer::dimension(const DimSpec& spec, const std::string& input, std::size_t axis) {
+  if (spec.value) return *spec.value;
+  std::string key = spec.param.empty() ? fmt::format("{}_{}", input, axis) : spec.param;
+  if (auto it = options_.fixed.find(key); it != options_.fixed.end()) return it->second;
+  if (auto it = symbols_.find(key); it != symbols_.end() && !spec.param.empty()) return it->second;
+  SymbolRange range;
+  if (auto it = options_.ranges.find(key); it != options_.ranges.end()) range = it->second;
+  return symbols_[key] = fresh_symbol(key, range);
+}
+
+Result<graph::Type> Importer::input_type(const ValueInfo& info) {
+  if (info.type.kind != Type::Kind::Tensor || !info.type.elem) {
+    return unsupported("unsupported-type", "only tensors can be inputs").at(info.name);
+  }
+  if (!info.type.shape) return unsupported("unknown-rank", "an input without a declared rank").at(info.name);
+  graph::Type type{*info.type.elem, {}};
+  for (std::size_t d = 0; d < info.type.shape->size(); ++d) {
+    const DimSpec& spec = (*info.type.shape)[d];
+    if (spec.value && *spec.value < 0) {
+      return user_error("invalid-shape", fmt::format("dimension {} is negative", d)).at(info.name);
+    }
+    type.shape.push_back(dimension(spec, info.name, d));
+  }
+  return type;
+}
+
+Result<void> Importer::declare_inputs(const Graph& graph) {
+  std::set<std::string> initialised;
+  for (const NamedTensor& t : graph.initializers) initialised.insert(t.name);
+  for (const ValueInfo& info : graph.inputs) {
+    if (initialised.count(info.name)) continue;  // its default serves as a constant
+    auto type = input_type(info);
+    if (!type.ok()) {
+      if (type.error().kind() != ErrorKind::Unsupported) return type.error();
+      add_gap("input", type.error().message(), info.name);
+      poisoned_.insert(info.name);
+      continue;
+    }
+    scope_->values[info.name] = target_->graph.add_input(*type, info.name);
+  }
+  return {};
+}
+
+Result<void> Importer::add_initializers(const Graph& graph) {
+  for (const NamedTensor& t : graph.initializers) {
+    ValueId v = target_->builder.constant(t.tensor);
+    target_->graph.set_name(v, t.name);
+    scope_->values[t.name] = v;
+  }
+  for (const SparseTensor& s : graph.sparse_initializers) {
+    add_gap("sparse initializer", "sparse tensors", s.name);
+    poisoned_.insert(s.name);
+  }
+  return target_->builder.status();
+}
+
+Result<Imported> Importer::run() {
+  Target target;
+  Scope scope;
+  target_ = &target;
+  scope_ = &scope;
+  target.graph.name = identifier(model_.graph->name);
+  WEFT_TRY(declare_inputs(*model_.graph));
+  WEFT_TRY(add_initializers(*model_.graph));
+  WEFT_TRY(import_nodes(model_.graph->nodes, model_.opset_imports));
+  Imported result;
+  std::vector<ValueId> outputs;
+  for (const ValueInfo& info : model_.graph->outputs) {
+    ValueId v = scope.find(info.name);
+    if (v < 0) continue;  // poisoned: a gap says why
+    outputs.push_back(v);
+    result.output_names.push_back(info.name);
+  }
+  if (!gaps_.empty()) {
+    std::string list;
+    for (const Gap& gap : gaps_) {
+      list += fmt::format("\n  {}: {} ({} node{}: {}{})", gap.op, gap.reason, gap.nodes.size(),
+                          gap.nodes.size() == 1 ? "" : "s", gap.nodes.front(), gap.nodes.size() > 1 ? ", ..." : "");
+    }
+    return unsupported("unsupported-model", "this model needs what is missing here:" + list);
+  }
+  target.graph.set_outputs(outputs);
+  for (const ValueId v : target.graph.inputs()) result.input_names.push_back(target.graph.value(v).name);
+  result.graph = std::move(target.graph);
+  return result;
+}
+
+Result<void> Importer::import_nodes(const std::vector<Node>& nodes, const OpsetImports& opsets) {
+  const OpsetImports* before = opsets_;
+  opsets_ = &opsets;
+  for (const Node& node : nodes) WEFT_TRY(import_node(node, opsets));
+  opsets_ = before;
+  return {};
+}
+
+void Importer::poison(const Node& node) {
+  for (const std::string& name : node.outputs) poisoned_.insert(name);
+}
+
+// A node that follows from something missing cannot be judged: it is passed over, except for what is plain to see.
+bool Importer::poison_if_needed(const Node& node) {
+  bool needed = std::any_of(node.inputs.begin(), node.inputs.end(),
+                            [&](const std::string& name) { return !name.empty() && scope_->find(name) < 0; });
+  if (needed) poison(node);
+  return needed;
+}
+
+const Function* Importer::find_function(const Node& node) const {
+  for (const Function& f : model_.functions) {
+    if (f.name == node.op_type && f.domain == node.domain && f.overload == node.overload) return &f;
+  }
+  return nullptr;
+}
+
+Result<void> Importer::import_node(const Node& node, const OpsetImports& opsets) {
+  if (const Function* function = find_function(node)) {
+    if (poison_if_needed(node)) return {};
+    return call_function(node, *function);
+  }
+  auto version = opsets.find(node.domain);
+  std::int64_t opset = version == opsets.end() ? 0 : version->second;
+  const OpEntry* entry = find_op(node.domain, node.op_type, opset);
+  if (!entry) {
+    bool other = knows_op(node.domain, node.op_type);
+    add_gap(op_label(node, opset), other ? "this operator at this opset" : "this operator", node.label());
+    poison(node);
+    return {};
+  }
+  std::string handled = fmt::format(" {} ", entry->attributes);
+  for (const Attribute& a : node.attributes) {
+    if (handled.find(fmt::format(" {} ", a.name)) == std::string::npos) {
+      add_gap(op_label(node, opset), fmt::format("attribute '{}'", a.name), node.label());
+      poison(node);
+      return {};
+    }
+  }
+  if (poison_if_needed(node)) return {};
+  auto done = convert(node, *entry, opset);
+  if (!done.ok() && done.error().kind() == ErrorKind::Unsupported) {
+    add_gap(op_label(node, opset), done.error().message(), node.label());
+    poison(node);
+    return {};
+  }
+  return done;
+}
+
+Result<void> Importer::convert(const Node& node, const OpEntry& entry, std::int64_t opset) {
+  graph::Builder builder(target_->graph);
+  builder.set_folding(true);
+  auto origin = std::make_shared<graph::Origin>();
+  origin->node = node.label();
+  origin->op = node.op_type;
+  builder.set_origin(std::move(origin));
+  NodeContext context(*this, node, builder, opset);
+  int count = context.input_count();
+  while (count > 0 && node.inputs[count - 1].empty()) --count;
+  for (int i = 0; i < entry.min_inputs; ++i) {
+    if (!context.has(i)) return context.bad(fmt::format("input {} is required", i));
+  }
+  if (entry.max_inputs >= 0 && count > entry.max_inputs) {
+    return context.bad("too many inputs").expected(fmt::format("at most {}", entry.max_inputs)).found(std::to_string(count));
+  }
+  WEFT_TRY(entry.convert(context));
+  WEFT_TRY(builder.status());
+  for (int i = 0; i < context.output_count(); ++i) {
+    if (context.wants(i) && scope_->find(node.outputs[i]) < 0) return context.missing(fmt::format("output {}", i));
+  }
+  return {};
+}
+
+Result<void> Importer::call_function(const Node& node, const Function& function) {
+  if (++depth_ > kMaxDepth) return user_error("too-deep", "functions are nested too deeply").at(node.label());
+  Scope inner;
+  for (std::size_t i = 0; i < function.inputs.size(); ++i) {
+    if (i < node.inputs.size() && !node.inputs[i].empty()) inner.values[function.inputs[i]] = scope_->find(node.inputs[i]);
+  }
+  // Attribute references take the caller's value, or the function's default; neither: the attribute is left out.
+  std::vector<Node> body;
+  for (Node n : function.nodes) {
+    std::vector<Attribute> resolved;
+    for (Attribute& a : n.attributes) {
+      if (!a.is_reference()) {
+        resolved.push_back(std::move(a));
+        continue;
+      }
+      const Attribute* given = node.find_attribute(a.ref_attr_name);
+      if (!given) {
+        for (const Attribute& d : function.attribute_defaults) given = d.name == a.ref_attr_name ? &d : given;
+      }
+      if (!given) continue;
+      Attribute copy = *given;
+      copy.name = a.name;
+      resolved.push_back(std::move(copy));
+    }
+    n.attributes = std::move(resolved);
+    // An input of the function that the caller leaves out is left out inside, too.
+    for (std::string& name : n.inputs) {
+      bool parameter = std::find(function.inputs.begin(), function.inputs.end(), name) != function.inputs.end();
+      if (parameter && inner.find(name) < 0) name.clear();
+    }
+    body.push_back(std::move(n));
+  }
+  Scope* outer = scope_;
+  scope_ = &inner;
+  auto done = import_nodes(body, function.opset_imports);
+  scope_ = outer;
+  --depth_;
+  WEFT_TRY(std::move(done));
+  for (std::size_t i = 0; i < function.outputs.size() && i < node.outputs.size(); ++i) {
+    ValueId v = inner.find(function.outputs[i]);
+    if (v >= 0 && !node.outputs[i].empty()) scope_->values[node.outputs[i]] = v;
+  }
+  return {};
+}
+
+Result<Imported> import_model(const Model& model, const ImportOptions& options) {
+  return Importer(model, options).run();
+}
+
+Result<std::vector<Gap>> find_gaps(const Model& model, const ImportOptions& options) {
+  Importer importer(model, options);
+  auto imported = importer.run();
+  if (!imported.ok() && importer.gaps().empty()) return imported.error();
+  return importer.gaps();
+}
+
+}  // namespace weft::onnx
