@@ -70,6 +70,7 @@ class Builder {
   Result<Shape> broadcast_shapes(const std::vector<Shape>& shapes) const;
 
  private:
+  std::vector<ValueId> folded(NodeId id);
   ValueId assert_sizes(ValueId x, const Shape& shape);
   bool valid(const std::vector<ValueId>& values) const;
 
