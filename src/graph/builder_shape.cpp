@@ -22,22 +22,13 @@ Axes iota_axes(std::int64_t first, std::size_t count) {
   return axes;
 }
 
-Error no_common_size(const Dim& a, const Dim& b, bool different) {
-  Error e = user_error("shape-mismatch", "the sizes of an axis do not broadcast")
-                .expected(a.str())
-                .found(b.str());
-  if (!different)
-    e.suggest(
-        "the sizes may be equal, but it is not known: name them by the same symbol or fix them");
-  return e;
-}
-
-// The common size of two sizes, neither of which is 1.
+// The common size of two sizes, neither of which is 1. Sizes that may be equal are taken to be: the reshape that
+// assert_sizes() puts in is checked when the sizes are known.
 Result<Dim> common_size(const DimFacts& facts, const Dim& a, const Dim& b) {
-  if (facts.known_equal(a, b)) return b.is_const() ? b : a;
-  const bool different = known_different(facts, a, b);
-  if (!different && a.is_const() != b.is_const()) return a.is_const() ? a : b;
-  return no_common_size(a, b, different);
+  if (known_different(facts, a, b)) {
+    return user_error("shape-mismatch", "the sizes of an axis do not broadcast").expected(a.str()).found(b.str());
+  }
+  return b.is_const() ? b : a;
 }
 
 }  // namespace
@@ -56,15 +47,14 @@ Result<Shape> Builder::broadcast_shapes(const std::vector<Shape>& shapes) const 
   return common;
 }
 
-// x with its symbolic sizes replaced by the constants that they must equal for x to broadcast to
-// `shape`.
+// x with its sizes replaced by those that they must equal for x to broadcast to `shape`.
 ValueId Builder::assert_sizes(ValueId x, const Shape& target) {
   Shape sizes = shape(x);
   const std::size_t offset = target.size() - sizes.size();
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const Dim& t = target[offset + i];
     const bool settled = sizes[i].is(1) || graph_.facts.known_equal(sizes[i], t);
-    if (!settled && t.is_const() && !known_different(graph_.facts, sizes[i], t)) sizes[i] = t;
+    if (!settled && !known_different(graph_.facts, sizes[i], t)) sizes[i] = t;
   }
   return reshape(x, sizes);
 }

@@ -214,6 +214,7 @@ Result<void> Run::host(const HostCall& call) {
     has_late_ = true;
   }
   std::vector<Tensor> results = WEFT_TRY(call.call(inputs, late_));
+  WEFT_TRY(check_requirements(plan_, late_));
   WEFT_CHECK(results.size() == call.outputs.size(), "a host op made the wrong number of results");
   for (std::size_t k = 0; k < results.size(); ++k) WEFT_TRY(put(call.outputs[k], std::move(results[k])));
   return {};

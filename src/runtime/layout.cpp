@@ -99,6 +99,21 @@ std::optional<Result<std::int64_t>> evaluate_if_bound(const Dim& d, const Bindin
 
 }  // namespace
 
+Result<void> check_requirements(const Plan& plan, const Bindings& bindings) {
+  for (const Requirement& r : plan.requirements) {
+    auto left = evaluate_if_bound(r.left, bindings), right = evaluate_if_bound(r.right, bindings);
+    if (!left || !right) continue;
+    std::int64_t a = WEFT_TRY(std::move(*left)), b = WEFT_TRY(std::move(*right));
+    if (a != b) {
+      return user_error("shape-mismatch", fmt::format("the sizes {} and {} must be equal", r.left.str(), r.right.str()))
+          .at(r.origin)
+          .expected(std::to_string(b))
+          .found(std::to_string(a));
+    }
+  }
+  return {};
+}
+
 Result<Bindings> bind_shapes(const Plan& plan, const std::vector<std::vector<std::int64_t>>& shapes) {
   if (shapes.size() != plan.inputs.size()) {
     return user_error("wrong-input-count", "the number of inputs is wrong")
@@ -163,6 +178,7 @@ Result<std::shared_ptr<const Executable::Layout>> Executable::layout(const Bindi
     if (!storage) return user_error("tensor-too-large", "an intermediate value is too large").at(slot.name);
     bytes[s] = static_cast<std::int64_t>(*storage);
   }
+  WEFT_TRY(check_requirements(plan, bindings));
   layout->memory = plan_temps(plan, bytes, layout->offsets);
   layout->launches.resize(plan.steps.size());
   for (std::size_t k = 0; k < plan.steps.size(); ++k) {

@@ -101,6 +101,12 @@ struct KernelEntry {
   std::int64_t scratch = 0;  // bytes of on-chip memory per program
 };
 
+// Two sizes that must be equal for the plan to be right; checked as soon as both are known.
+struct Requirement {
+  Dim left, right;
+  std::string origin;
+};
+
 struct Plan {
   std::string name;
   std::vector<Slot> slots;
@@ -110,6 +116,7 @@ struct Plan {
   std::vector<KernelEntry> kernels;
   std::vector<KernelInfo> infos;
   std::vector<PlanStep> steps;
+  std::vector<Requirement> requirements;
   DimFacts facts;                     // of the symbols that inputs bind
   std::shared_ptr<const void> code;   // keeps the machine code loaded
 };

@@ -41,6 +41,9 @@ struct RunMemory {
 // The variant, grid and sizes of a launch; variant -1 when a symbol in them is not bound yet.
 Result<LaunchSizes> resolve_launch(const Launch& launch, const Bindings& bindings);
 
+// Those of the plan's requirements whose symbols are all bound.
+Result<void> check_requirements(const Plan& plan, const Bindings& bindings);
+
 struct Executable::State {
   std::mutex mutex;
   std::vector<std::shared_ptr<const Layout>> layouts;   // most recent last
