@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/knobs.h"
+
 namespace weft::runtime {
 
 namespace {
@@ -147,12 +149,9 @@ ThreadCount decide_threads() {
     int threads = quota ? std::min(affinity, *quota) : affinity;
     std::string why = "affinity mask: " + std::to_string(affinity) +
                       ", cgroup quota: " + (quota ? std::to_string(*quota) : "none");
-    if (const char* env = std::getenv("WEFT_THREADS")) {
-      int wanted = std::atoi(env);
-      if (wanted > 0) {
-        threads = wanted;
-        why += ", WEFT_THREADS: " + std::to_string(wanted);
-      }
+    if (std::int64_t wanted = knob_integer(Knob::Threads); wanted > 0) {
+      threads = static_cast<int>(std::min<std::int64_t>(wanted, 256));
+      why += ", WEFT_THREADS: " + std::to_string(wanted);
     }
     return ThreadCount{std::min(threads, 256), why};
   }();

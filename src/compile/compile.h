@@ -1,0 +1,48 @@
+// From a graph to a plan: the straight list of steps.
+//   optimise the graph · lower to groups · schedule · tiles · kernels · mathematics · machine code · plan
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/machine.h"
+#include "graph/graph.h"
+#include "runtime/plan.h"
+#include "transform/pipeline.h"
+
+namespace weft::compile {
+
+struct Options {
+  transform::PassOptions passes;
+  Machine machine;                 // host_machine() unless set
+  int jobs = 0;                    // threads of the code generator; 0: as many as the pool
+  bool cache = true;               // the compile cache on disk
+  // Called with what each stage made, as text: stage "graph", "loop", "tile", "kernel", "llvm", "asm"; name of the item.
+  std::function<void(const std::string& stage, const std::string& name, const std::string& text)> dump;
+  std::string dump_stages;         // which of them are wanted, separated by commas; empty: none
+  Options();
+};
+
+// What compiling took and made.
+struct Report {
+  double transform_ms = 0, lower_ms = 0, schedule_ms = 0, tile_ms = 0, kernel_ms = 0, llvm_ms = 0, link_ms = 0,
+         pack_ms = 0, total_ms = 0;
+  int nodes = 0;            // of the graph as given
+  int prims = 0;            // of the graph as compiled
+  int loops = 0;            // groups
+  int kernels = 0;          // launches, bodies of branches and loops included
+  int unique_kernels = 0;
+  int host_steps = 0;
+  bool from_cache = false;
+};
+
+struct Compiled {
+  std::shared_ptr<const runtime::Plan> plan;
+  std::shared_ptr<const graph::Graph> graph;  // as compiled
+  Report report;
+};
+
+Result<Compiled> compile(const graph::Graph& graph, const Options& options = {});
+
+}  // namespace weft::compile

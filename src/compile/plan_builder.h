@@ -1,0 +1,36 @@
+// Turns one graph (the model's, or the body of a branch or loop) into a plan.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+
+#include "compile/kernels.h"
+#include "loop/lower/lower.h"
+#include "runtime/plan.h"
+
+namespace weft::compile {
+
+// Constants laid out for kernels, shared by all plans of a compilation.
+class ConstantStore {
+ public:
+  explicit ConstantStore(Report& report) : report_(report) {}
+  Result<Tensor> prepared(const Tensor& data, const std::vector<std::int64_t>& shape, const loop::StorageMap& map);
+
+ private:
+  Report& report_;
+  std::map<std::string, Tensor> done_;
+};
+
+struct PlanContext {
+  KernelSet& kernels;
+  ConstantStore& constants;
+  const Options& options;
+  Report& report;
+  std::vector<std::shared_ptr<runtime::Plan>> plans;  // all plans made, to be given their kernels at the end
+};
+
+Result<std::shared_ptr<runtime::Plan>> build_plan(const std::shared_ptr<const graph::Graph>& graph,
+                                                  PlanContext& context);
+
+}  // namespace weft::compile
