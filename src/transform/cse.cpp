@@ -1,0 +1,42 @@
+#include <algorithm>
+#include <map>
+
+#include "graph/rewrite.h"
+#include "transform/passes.h"
+
+namespace weft::transform {
+
+using graph::Graph;
+using graph::ValueId;
+
+// Nodes without regions that are pure and alike in op, operands and attributes are one.
+Result<Graph> merge_equal(const Graph& graph, const PassOptions&) {
+  struct Seen {
+    const graph::Node* node;
+    std::vector<ValueId> operands, results;
+  };
+  std::multimap<std::uint64_t, Seen> seen;
+  const Graph* into = nullptr;
+  return graph::Rewriter([&](const graph::RewriteContext& c) -> std::optional<std::vector<ValueId>> {
+           if (into != &c.builder.graph()) {
+             seen.clear();
+             into = &c.builder.graph();
+           }
+           if (!info(c.node.op).pure || !c.regions.empty()) return std::nullopt;
+           std::vector<ValueId> operands = c.operands;
+           if (info(c.node.op).commutative) std::sort(operands.begin(), operands.end());
+           std::uint64_t hash = c.node.attrs.hash() * 31 + static_cast<std::uint64_t>(c.node.op);
+           for (ValueId v : operands) hash = hash * 1000003 + static_cast<std::uint64_t>(v);
+           auto [begin, end] = seen.equal_range(hash);
+           for (auto it = begin; it != end; ++it) {
+             const Seen& s = it->second;
+             if (s.node->op == c.node.op && s.operands == operands && s.node->attrs == c.node.attrs) return s.results;
+           }
+           std::vector<ValueId> results = c.builder.nodes(c.node.op, c.operands, c.node.attrs);
+           seen.emplace(hash, Seen{&c.node, std::move(operands), results});
+           return results;
+         })
+      .run(graph);
+}
+
+}  // namespace weft::transform

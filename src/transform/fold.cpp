@@ -1,0 +1,88 @@
+// Constant folding by the interpreter, and of shape arithmetic by the contents analysis.
+#include "graph/content.h"
+#include "graph/rewrite.h"
+#include "transform/passes.h"
+
+namespace weft::transform {
+
+using graph::Graph;
+using graph::Node;
+using graph::ValueId;
+using GOp = graph::Op;
+
+namespace {
+
+// Bytes of all results, or nothing when a size is symbolic.
+std::optional<std::size_t> result_bytes(const Graph& g, const Node& node) {
+  std::size_t total = 0;
+  for (ValueId v : node.results) {
+    auto sizes = static_sizes(g.type(v).shape);
+    if (!sizes) return std::nullopt;
+    std::int64_t count = 1;
+    for (std::int64_t d : *sizes) {
+      if (__builtin_mul_overflow(count, d, &count)) return std::nullopt;
+    }
+    auto bytes = storage_bytes(g.type(v).dtype, count);
+    if (!bytes) return std::nullopt;
+    total += *bytes;
+  }
+  return total;
+}
+
+// A constant spread out costs memory and saves nothing: kernels read through it.
+bool only_spreads(const Node& node) { return node.op == GOp::Broadcast || node.op == GOp::Iota; }
+
+class Folder {
+ public:
+  explicit Folder(std::size_t budget) : budget_(budget) {}
+
+  std::optional<std::vector<ValueId>> operator()(const graph::RewriteContext& c) {
+    const graph::OpInfo& op = info(c.node.op);
+    if (!op.pure || c.node.op == GOp::Constant || only_spreads(c.node) || !c.regions.empty()) return std::nullopt;
+    std::vector<Tensor> operands;
+    for (ValueId v : c.operands) {
+      const Tensor* data = c.builder.graph().constant(v);
+      if (!data) return std::nullopt;
+      operands.push_back(*data);
+    }
+    auto bytes = result_bytes(c.from, c.node);
+    if (!bytes || *bytes > budget_) return std::nullopt;
+    Bindings none;
+    auto results = graph::interpret_node(c.from, c.node, operands, none);
+    if (!results.ok()) return std::nullopt;  // fails when it runs, if it does
+    budget_ -= *bytes;
+    std::vector<ValueId> values;
+    for (Tensor& t : *results) values.push_back(c.builder.constant(std::move(t)));
+    return values;
+  }
+
+ private:
+  std::size_t budget_;
+};
+
+}  // namespace
+
+Result<Graph> fold_constants(const Graph& graph, const PassOptions& options) {
+  return graph::Rewriter(Folder(options.fold_bytes)).run(graph);
+}
+
+Result<Graph> fold_shapes(const Graph& graph, const PassOptions&) {
+  const Graph* analysed = nullptr;
+  std::unique_ptr<graph::Contents> contents;
+  return graph::Rewriter([&](const graph::RewriteContext& c) -> std::optional<std::vector<ValueId>> {
+           if (c.node.op == GOp::Constant || c.node.op == GOp::ShapeValue || c.node.results.size() != 1) return std::nullopt;
+           if (!info(c.node.op).pure) return std::nullopt;
+           if (analysed != &c.from) {
+             contents = std::make_unique<graph::Contents>(c.from);
+             analysed = &c.from;
+           }
+           const auto& known = contents->of(c.node.results[0]);
+           if (!known) return std::nullopt;
+           const graph::Type& type = c.from.type(c.node.results[0]);
+           ValueId made = c.builder.cast(c.builder.shape_value(*known), type.dtype);
+           return std::vector<ValueId>{c.builder.reshape(made, type.shape)};
+         })
+      .run(graph);
+}
+
+}  // namespace weft::transform

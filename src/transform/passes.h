@@ -1,0 +1,16 @@
+// The passes of the pipeline; each in the .cpp of its name.
+#pragma once
+
+#include "transform/pipeline.h"
+
+namespace weft::transform {
+
+Result<graph::Graph> inline_composites(const graph::Graph& graph, const PassOptions& options);
+Result<graph::Graph> fold_shapes(const graph::Graph& graph, const PassOptions& options);
+Result<graph::Graph> fold_constants(const graph::Graph& graph, const PassOptions& options);
+Result<graph::Graph> simplify(const graph::Graph& graph, const PassOptions& options);
+Result<graph::Graph> choose_layouts(const graph::Graph& graph, const PassOptions& options);
+Result<graph::Graph> merge_equal(const graph::Graph& graph, const PassOptions& options);
+Result<graph::Graph> remove_dead(const graph::Graph& graph, const PassOptions& options);
+
+}  // namespace weft::transform

@@ -1,0 +1,52 @@
+#include "transform/pipeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "transform/passes.h"
+
+namespace weft::transform {
+
+const std::vector<Pass>& passes() {
+  static const std::vector<Pass> table{
+      {"inline-composites", "replaces composite regions by their bodies", inline_composites},
+      {"shapes", "replaces integer tensors whose elements are known as sizes by shape values", fold_shapes},
+      {"fold", "evaluates nodes of constants, within a bound of bytes", fold_constants},
+      {"simplify", "algebraic rules", simplify},
+      {"layout", "convolutions to channels-last, with the transposes moved away", choose_layouts},
+      {"fold-layout", "evaluates what the layout pass made of constants", fold_constants},
+      {"cse", "merges equal pure nodes", merge_equal},
+      {"dce", "removes what nothing needs", remove_dead},
+  };
+  return table;
+}
+
+Result<graph::Graph> optimize(const graph::Graph& graph, const PassOptions& options) {
+  graph::Graph current = graph;
+  int count = 0;
+  for (const Pass& pass : passes()) {
+    if (options.limit >= 0 && count >= options.limit) break;
+    if (std::find(options.off.begin(), options.off.end(), pass.name) != options.off.end()) continue;
+    ++count;
+    std::size_t before = current.nodes().size();
+    auto next = pass.run(current, options);
+    if (!next.ok()) return next.error();
+    current = std::move(*next);
+    if (log_enabled("passes")) {
+      log("passes", fmt::format("{}: {} -> {} nodes", pass.name, before, current.nodes().size()));
+    }
+    if (options.verify_each) {
+      WEFT_TRY(graph::verify(current));
+      graph::Sidecar sidecar;
+      graph::collect_constants(current, sidecar);
+      std::string text = graph::print(current);
+      graph::Graph again = WEFT_TRY(graph::parse(text, sidecar));
+      if (graph::print(again) != text) return internal_error(fmt::format("after '{}' the graph does not print and parse alike", pass.name));
+    }
+  }
+  return current;
+}
+
+}  // namespace weft::transform
