@@ -153,6 +153,8 @@ class Graph {
                           std::vector<std::shared_ptr<const Graph>> regions = {},
                           std::shared_ptr<const Origin> origin = nullptr);
   void set_outputs(std::vector<ValueId> outputs) { outputs_ = std::move(outputs); }
+  // Another spelling of the value's shape: sizes that the facts make equal to the inferred ones.
+  void set_shape(ValueId value, Shape shape) { values_[value].type.shape = std::move(shape); }
   void set_name(ValueId value, std::string name) { values_[value].name = std::move(name); }
 
   const std::vector<Node>& nodes() const { return nodes_; }
@@ -186,7 +188,7 @@ Result<std::vector<Type>> infer(const InferInput& in);
 // attribute schema, outputs set).
 Result<void> verify(const Graph& graph);
 
-// text.cpp: print(parse(print(g))) == print(g). Constants print as dtype, shape and content hash; small ones (up to
+// print.cpp, parse.cpp (the syntax stands in text.h): print(parse(print(g))) == print(g). Constants print as dtype, shape and content hash; small ones (up to
 // 16 elements) print their elements. `sidecar` supplies the bytes of the others by hash when parsing.
 std::string print(const Graph& graph);
 using Sidecar = std::map<std::uint64_t, Tensor>;
