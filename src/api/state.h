@@ -1,0 +1,44 @@
+// What the public handles hold; also used by the command line, which shows more than the public API does.
+#pragma once
+
+#include <memory>
+
+#include "compile/compile.h"
+#include "frontend/onnx/import/import.h"
+#include "runtime/execute.h"
+#include "weft/weft.h"
+
+namespace weft {
+
+struct Model::State {
+  std::string path;
+  onnx::Model source;
+  std::shared_ptr<const graph::Graph> graph;
+  std::vector<Port> inputs, outputs;
+  double load_ms = 0, import_ms = 0;
+};
+
+struct Program::State {
+  std::shared_ptr<const Model::State> model;
+  std::string target;
+  int threads = 0;
+  compile::Compiled compiled;                            // cpu
+  std::unique_ptr<const runtime::Executable> executable; // cpu
+  CompileStats stats;
+};
+
+// Runs `f`; what it throws (a broken invariant, no memory) becomes a Result.
+template <class F>
+auto at_the_edge(F&& f) -> decltype(f()) {
+  try {
+    return f();
+  } catch (const Error& e) {
+    return e;
+  } catch (const std::bad_alloc&) {
+    return user_error("out-of-memory", "not enough memory");
+  } catch (const std::exception& e) {
+    return internal_error(e.what());
+  }
+}
+
+}  // namespace weft
