@@ -22,7 +22,7 @@ struct Program::State {
   std::shared_ptr<const Model::State> model;
   std::string target;
   int threads = 0;
-  compile::Compiled compiled;                            // cpu
+  compiler::Compiled compiled;                            // cpu
   std::unique_ptr<const runtime::Executable> executable; // cpu
   CompileStats stats;
 };

@@ -33,11 +33,11 @@ Result<Model> load(const std::string& path, const LoadOptions& options) {
     auto state = std::make_shared<Model::State>();
     state->path = path;
     {
-      compile::Clock clock(state->load_ms);
+      compiler::Clock clock(state->load_ms);
       state->source = WEFT_TRY(onnx::read_model_file(path));
       WEFT_TRY(onnx::validate(state->source));
     }
-    compile::Clock clock(state->import_ms);
+    compiler::Clock clock(state->import_ms);
     onnx::ImportOptions how;
     how.ranges = options.ranges;
     how.fixed = options.sizes;
@@ -59,13 +59,13 @@ Result<Program> compile(const Model& model, const CompileOptions& options) {
     if (options.target != "cpu") {
       return user_error("unknown-target", "there is no such target").found(options.target).suggest("targets are cpu and ref");
     }
-    compile::Options how;
+    compiler::Options how;
     how.cache = options.cache;
     how.passes.off = options.passes_off;
     how.jobs = options.threads;
-    state->compiled = WEFT_TRY(compile::compile(*model.state->graph, how));
+    state->compiled = WEFT_TRY(compiler::compile(*model.state->graph, how));
     state->executable = std::make_unique<runtime::Executable>(state->compiled.plan);
-    const compile::Report& r = state->compiled.report;
+    const compiler::Report& r = state->compiled.report;
     state->stats = {r.total_ms, r.nodes, r.prims, r.loops, r.kernels, r.unique_kernels, r.host_steps, r.from_cache};
     return Program{std::move(state)};
   });

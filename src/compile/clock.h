@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-namespace weft::compile {
+namespace weft::compiler {
 
 class Clock {
  public:
@@ -19,4 +19,4 @@ class Clock {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-}  // namespace weft::compile
+}  // namespace weft::compiler

@@ -4,7 +4,7 @@
 #include "compile/kernels.h"
 #include "compile/plan_builder.h"
 
-namespace weft::compile {
+namespace weft::compiler {
 
 Options::Options() : machine(host_machine()) {}
 
@@ -36,4 +36,4 @@ Result<Compiled> compile(const graph::Graph& graph, const Options& options) {
   return result;
 }
 
-}  // namespace weft::compile
+}  // namespace weft::compiler

@@ -11,7 +11,7 @@
 #include "runtime/plan.h"
 #include "transform/pipeline.h"
 
-namespace weft::compile {
+namespace weft::compiler {
 
 struct Options {
   transform::PassOptions passes;
@@ -45,4 +45,4 @@ struct Compiled {
 
 Result<Compiled> compile(const graph::Graph& graph, const Options& options = {});
 
-}  // namespace weft::compile
+}  // namespace weft::compiler

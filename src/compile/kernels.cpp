@@ -11,7 +11,7 @@
 #include "runtime/pool.h"
 #include "tile/lower.h"
 
-namespace weft::compile {
+namespace weft::compiler {
 
 bool KernelSet::wants(const char* stage) const {
   return options_.dump && fmt::format(",{},", options_.dump_stages).find(fmt::format(",{},", stage)) != std::string::npos;
@@ -107,4 +107,4 @@ Result<void> KernelSet::finish() {
   return {};
 }
 
-}  // namespace weft::compile
+}  // namespace weft::compiler

@@ -10,7 +10,7 @@
 #include "loop/group.h"
 #include "schedule/schedule.h"
 
-namespace weft::compile {
+namespace weft::compiler {
 
 // A group made ready: its variants as kernels, and what each needs.
 struct ReadyGroup {
@@ -49,4 +49,4 @@ class KernelSet {
   std::shared_ptr<const void> code_;
 };
 
-}  // namespace weft::compile
+}  // namespace weft::compiler

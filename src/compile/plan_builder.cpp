@@ -9,7 +9,7 @@
 #include "cost/cost.h"
 #include "loop/lower/fuse.h"
 
-namespace weft::compile {
+namespace weft::compiler {
 
 using graph::Attr;
 using graph::Graph;
@@ -307,4 +307,4 @@ Result<std::shared_ptr<Plan>> build_plan(const std::shared_ptr<const Graph>& gra
   return PlanBuilder(graph, context).run();
 }
 
-}  // namespace weft::compile
+}  // namespace weft::compiler

@@ -9,7 +9,7 @@
 #include "loop/lower/lower.h"
 #include "runtime/plan.h"
 
-namespace weft::compile {
+namespace weft::compiler {
 
 // Constants laid out for kernels, shared by all plans of a compilation.
 class ConstantStore {
@@ -33,4 +33,4 @@ struct PlanContext {
 Result<std::shared_ptr<runtime::Plan>> build_plan(const std::shared_ptr<const graph::Graph>& graph,
                                                   PlanContext& context);
 
-}  // namespace weft::compile
+}  // namespace weft::compiler

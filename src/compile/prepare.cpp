@@ -3,7 +3,7 @@
 #include <cstring>
 #include <numeric>
 
-namespace weft::compile {
+namespace weft::compiler {
 
 namespace {
 
@@ -70,4 +70,4 @@ Result<Tensor> prepare_constant(const Tensor& data, const std::vector<std::int64
   }
 }
 
-}  // namespace weft::compile
+}  // namespace weft::compiler
