@@ -3,7 +3,7 @@
 
 namespace weft::onnx {
 
-#define WEFT_ONNX_FAMILIES(X) X(elementwise_ops)
+#define WEFT_ONNX_FAMILIES(X) X(elementwise_ops) X(shape_ops)
 
 #define X(family) OpTable family();
 WEFT_ONNX_FAMILIES(X)
