@@ -60,6 +60,22 @@ std::optional<ScalarOp> parse_scalar_op(std::string_view name) {
   return std::nullopt;
 }
 
+bool accepts(ScalarOp op, DType t) {
+  if (is_complex(t) || is_string(t)) return false;
+  if (op >= ScalarOp::Add && op <= ScalarOp::FloorDiv) return !is_bool(t);
+  switch (op) {
+    case ScalarOp::Select: case ScalarOp::Cast: case ScalarOp::Bitcast: case ScalarOp::Max: case ScalarOp::Min:
+    case ScalarOp::Eq: case ScalarOp::Ne: case ScalarOp::Lt: case ScalarOp::Le: case ScalarOp::Gt: case ScalarOp::Ge:
+      return true;
+    case ScalarOp::Neg: case ScalarOp::Abs: case ScalarOp::Sign: case ScalarOp::Fmod: case ScalarOp::Mod:
+    case ScalarOp::Pow: case ScalarOp::Fma:
+      return !is_bool(t);
+    case ScalarOp::Not: case ScalarOp::And: case ScalarOp::Or: case ScalarOp::Xor: return !is_float(t);
+    case ScalarOp::Shl: case ScalarOp::Shr: return is_int(t);
+    default: return is_float(t);
+  }
+}
+
 Scalar load_scalar(DType t, const void* data, std::int64_t index) {
   if (is_float(t)) return {load_f64(t, data, index), 0};
   return {0, load_i64(t, data, index)};

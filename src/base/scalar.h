@@ -27,6 +27,7 @@ struct ScalarOpInfo {
 int scalar_op_count();
 const ScalarOpInfo& info(ScalarOp op);
 std::optional<ScalarOp> parse_scalar_op(std::string_view name);
+bool accepts(ScalarOp op, DType operand);  // whether `evaluate` takes the dtype (of operand 1 for Select)
 
 struct Scalar {
   double f = 0;

@@ -34,11 +34,16 @@ Result<void> verify(const Function& function);
 
 // Builds kernels. Pure instructions are merged when equal (value numbering over the enclosing blocks) and placed in the
 // outermost block where their operands are known, which hoists loop invariants; constants and trivial identities fold.
+// Out of a branch move only constants and i64 scalar arithmetic: other work stays with the branch that asks for it.
 // Operand types must match exactly: splat() is explicit.
 class Builder : public ssa::FunctionBuilder {
  public:
   explicit Builder(std::string name);
   ~Builder();
+
+  // As the base's, and numbered: for pure instructions the result may be an earlier equal one.
+  std::vector<ValueId> append(Op op, std::vector<ValueId> operands, std::vector<Type> results, std::int64_t imm = 0,
+                              double fimm = 0);
 
   ValueId constant(DType dtype, double value);
   ValueId constant_i64(std::int64_t value, DType dtype = DType::I64);
@@ -52,8 +57,11 @@ class Builder : public ssa::FunctionBuilder {
   ValueId cast(ValueId x, DType dtype);
   ValueId bitcast(ValueId x, DType dtype);
   ValueId ldexp(ValueId x, ValueId n);
+  ValueId select(ValueId c, ValueId a, ValueId b) { return scalar(ScalarOp::Select, {c, a, b}); }
   ValueId add(ValueId a, ValueId b) { return scalar(ScalarOp::Add, {a, b}); }
+  ValueId sub(ValueId a, ValueId b) { return scalar(ScalarOp::Sub, {a, b}); }
   ValueId mul(ValueId a, ValueId b) { return scalar(ScalarOp::Mul, {a, b}); }
+  ValueId constant_like(ValueId x, double value);  // of x's type, splat over its lanes
   ValueId load(int buffer, ValueId index, int lanes, ValueId mask = -1);  // lanes 0: a scalar
   void store(int buffer, ValueId value, ValueId index, ValueId mask = -1);
   ValueId gather(int buffer, ValueId index, ValueId mask = -1);
@@ -71,8 +79,8 @@ class Builder : public ssa::FunctionBuilder {
   std::unique_ptr<Numbering> numbering_;
 };
 
-// math/: replaces transcendental instructions by polynomials over the remaining ops. `keep` lists scalar ops that the
-// emitter has itself (e.g. sqrt is never expanded).
+// math/: replaces transcendental instructions by polynomials over the remaining ops. What is left: arithmetic,
+// comparisons, casts, and sqrt, ceil, floor, round, trunc, abs, neg of f32 and f64.
 Result<void> expand_math(Function& function);
 
 // interpret.cpp: as tile::interpret, for one function over programs [0, grid).

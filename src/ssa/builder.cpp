@@ -16,9 +16,10 @@ int FunctionBuilder::add_buffer(Buffer buffer) {
 
 int FunctionBuilder::add_size() { return f_.sizes++; }
 
-Block& FunctionBuilder::block() {
-  if (open_.empty()) return f_.body;
-  return open_.back().inst.regions[open_.back().region];
+Block& FunctionBuilder::block_at(int depth) {
+  if (depth == 0) return f_.body;
+  Open& open = open_[depth - 1];
+  return open.inst.regions[open.region];
 }
 
 ValueId FunctionBuilder::new_value(Type type) {

@@ -146,7 +146,8 @@ class FunctionBuilder {
     int region = 0;
   };
   std::vector<Open> open_;
-  Block& block();
+  Block& block() { return block_at(depth()); }
+  Block& block_at(int depth);  // the open block of that depth; 0 is the body
   ValueId new_value(Type type);
 };
 
