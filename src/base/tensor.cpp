@@ -12,6 +12,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kMaxBytes = std::size_t{1} << 46;  // beyond any machine's memory
 
 std::optional<std::int64_t> element_count(const std::vector<std::int64_t>& shape) {
   std::int64_t count = 1;
@@ -42,12 +43,12 @@ std::shared_ptr<std::vector<std::string>> make_strings(std::size_t count) {
 Result<Tensor> Tensor::empty(DType dtype, std::vector<std::int64_t> shape) {
   const auto count = element_count(shape);
   const auto bytes = count ? storage_bytes(dtype, *count) : std::nullopt;
-  if (!bytes || *bytes > PTRDIFF_MAX - kAlignment) return bad_shape(dtype, shape);
+  if (!bytes || *bytes > kMaxBytes) return bad_shape(dtype, shape);
   Tensor t;
   t.dtype_ = dtype;
   t.writable_ = true;
   if (is_string(dtype)) {
-    if (static_cast<std::size_t>(*count) > PTRDIFF_MAX / sizeof(std::string)) return bad_shape(dtype, shape);
+    if (static_cast<std::size_t>(*count) > kMaxBytes / sizeof(std::string)) return bad_shape(dtype, shape);
     auto values = make_strings(static_cast<std::size_t>(*count));
     t.data_ = values.get();
     t.owner_ = std::move(values);
