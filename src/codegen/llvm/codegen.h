@@ -1,0 +1,71 @@
+// Kernel IR to machine code with LLVM. All functions of a graph go into one object, which the runtime caches and loads.
+//
+// The emitter writes vector code in its final form, so no IR passes run. Generated code calls nothing but memcpy,
+// memset and memmove; everything transcendental was expanded before (kernel::expand_math).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernel/kernel.h"
+#include "runtime/kernel_abi.h"
+
+namespace weft::codegen {
+
+struct TargetDesc {
+  std::string triple;
+  std::string cpu;       // for tuning only: what may be used is in `features`
+  std::string features;  // "+avx2,-avx512f,..."
+  friend bool operator==(const TargetDesc&, const TargetDesc&) = default;
+};
+
+const TargetDesc& host_target();  // the running CPU, by its feature bits
+std::string version();            // of LLVM and of what else shapes the code; part of cache keys
+
+// A function under the symbol name that the caller chose for it, unique in its object.
+struct Entry {
+  const kernel::Function* function = nullptr;
+  std::string symbol;
+};
+
+struct Timing {
+  double emit_ms = 0;     // Kernel IR to LLVM IR
+  double codegen_ms = 0;  // LLVM IR to an object; with several jobs the sum over them
+  double link_ms = 0;     // object to callable code
+};
+
+struct Options {
+  int jobs = 1;            // threads; each makes one object
+  bool verify = false;     // run LLVM's verifier
+  Timing* timing = nullptr;  // added to
+};
+
+using Object = std::vector<char>;
+
+Result<std::string> emit_llvm_ir(std::span<const Entry> entries, const TargetDesc& target);
+Result<std::string> emit_assembly(std::span<const Entry> entries, const TargetDesc& target);
+Result<Object> compile_object(std::span<const Entry> entries, const TargetDesc& target, const Options& options = {});
+// At most options.jobs objects that together hold all entries; which entry is where depends on nothing but the input.
+Result<std::vector<Object>> compile_objects(std::span<const Entry> entries, const TargetDesc& target,
+                                            const Options& options);
+
+// Machine code in memory, until destroyed. The objects' bytes are not needed after load().
+class LoadedCode {
+ public:
+  static Result<LoadedCode> load(std::span<const Object> objects, Timing* timing = nullptr);
+  Result<runtime::KernelFn> lookup(std::string_view symbol) const;
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+// Bytes of scratch that one program needs for the function's OnChip buffers.
+std::int64_t scratch_bytes(const kernel::Function& function);
+
+}  // namespace weft::codegen

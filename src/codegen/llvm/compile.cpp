@@ -1,0 +1,196 @@
+// From kernels to LLVM IR, assembly and objects.
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <optional>
+#include <thread>
+
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/Object/ObjectFile.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include "codegen/llvm/emit/emitter.h"
+#include "codegen/llvm/target.h"
+
+namespace weft::codegen {
+
+namespace {
+
+class Stopwatch {
+ public:
+  double ms() const { return std::chrono::duration<double, std::milli>(Clock::now() - start_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+};
+
+// One module with a context and a target machine of its own, so that several may work at once.
+struct Unit {
+  std::unique_ptr<llvm::TargetMachine> machine;
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> module;
+
+  Result<void> emit(std::span<const Entry> entries, const TargetDesc& target, bool verify);
+  std::string run_codegen(llvm::CodeGenFileType kind);
+};
+
+Isa isa_of(const llvm::TargetMachine& machine) {
+  const llvm::MCSubtargetInfo& subtarget = *machine.getMCSubtargetInfo();
+  if (!machine.getTargetTriple().isX86()) return {};
+  Isa isa;
+  isa.avx512 = subtarget.checkFeatures("+avx512f,+avx512vl,+avx512dq,+avx512bw");
+  return isa;
+}
+
+Result<void> Unit::emit(std::span<const Entry> entries, const TargetDesc& target, bool verify) {
+  machine = WEFT_TRY(make_target_machine(target));
+  context.setDiscardValueNames(false);
+  module = std::make_unique<llvm::Module>("weft", context);
+  module->setTargetTriple(machine->getTargetTriple());
+  module->setDataLayout(machine->createDataLayout());
+  const Isa isa = isa_of(*machine);
+  for (const Entry& entry : entries) {
+    WEFT_TRY(check_types(*entry.function));
+    if (module->getFunction(entry.symbol)) return internal_error("two kernels are called " + entry.symbol);
+    llvm::IRBuilder<> builder(context);
+    WEFT_TRY(Emitter(*module, builder, isa, *entry.function).run(entry.symbol));
+  }
+  if (!verify) return {};
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (llvm::verifyModule(*module, &stream)) return internal_error("llvm refuses the module: " + text);
+  return {};
+}
+
+std::string Unit::run_codegen(llvm::CodeGenFileType kind) {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  const bool unable = machine->addPassesToEmitFile(passes, stream, nullptr, kind);
+  WEFT_CHECK(!unable, "the target emits no such file");
+  passes.run(*module);
+  return {bytes.begin(), bytes.end()};
+}
+
+// A name other than these means that LLVM made a library call out of an instruction that it has no code for.
+Result<void> check_undefined(const std::string& bytes) {
+  auto object = llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(bytes, "weft"));
+  if (!object) return internal_error("unreadable object: " + llvm::toString(object.takeError()));
+  static constexpr std::string_view allowed[] = {"memcpy", "memset", "memmove", "_GLOBAL_OFFSET_TABLE_", ""};
+  for (const auto& symbol : (*object)->symbols()) {
+    auto flags = symbol.getFlags();
+    auto name = symbol.getName();
+    if (!flags || !name) return internal_error("an object with an unreadable symbol");
+    if (!(*flags & llvm::object::SymbolRef::SF_Undefined)) continue;
+    if (std::find(std::begin(allowed), std::end(allowed), std::string_view(*name)) != std::end(allowed)) continue;
+    return unsupported("target", "the target's features leave an instruction without code: it became a call of " +
+                                     name->str());
+  }
+  return {};
+}
+
+Result<Object> compile_one(std::span<const Entry> entries, const TargetDesc& target, bool verify, Timing& timing) {
+  Stopwatch emit;
+  Unit unit;
+  WEFT_TRY(unit.emit(entries, target, verify));
+  timing.emit_ms += emit.ms();
+  Stopwatch codegen;
+  const std::string bytes = unit.run_codegen(llvm::CodeGenFileType::ObjectFile);
+  WEFT_TRY(check_undefined(bytes));
+  timing.codegen_ms += codegen.ms();
+  return Object(bytes.begin(), bytes.end());
+}
+
+std::size_t instructions(const ssa::Block& block) {
+  std::size_t n = block.insts.size();
+  for (const auto& inst : block.insts) {
+    for (const auto& region : inst.regions) n += instructions(region);
+  }
+  return n;
+}
+
+// Largest first, each to the part with the least to do.
+std::vector<std::vector<Entry>> distribute(std::span<const Entry> entries, std::size_t parts) {
+  std::vector<std::size_t> cost, order(entries.size()), load(parts);
+  for (const Entry& entry : entries) cost.push_back(instructions(entry.function->body) + 20);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return cost[a] > cost[b]; });
+  std::vector<std::vector<Entry>> result(parts);
+  for (std::size_t i : order) {
+    const std::size_t part = std::min_element(load.begin(), load.end()) - load.begin();
+    result[part].push_back(entries[i]);
+    load[part] += cost[i];
+  }
+  return result;
+}
+
+Result<std::string> emit_text(std::span<const Entry> entries, const TargetDesc& target, bool assembly) {
+  Unit unit;
+  WEFT_TRY(unit.emit(entries, target, true));
+  if (assembly) return unit.run_codegen(llvm::CodeGenFileType::AssemblyFile);
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  unit.module->print(stream, nullptr);
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> emit_llvm_ir(std::span<const Entry> entries, const TargetDesc& target) {
+  return emit_text(entries, target, false);
+}
+
+Result<std::string> emit_assembly(std::span<const Entry> entries, const TargetDesc& target) {
+  return emit_text(entries, target, true);
+}
+
+Result<Object> compile_object(std::span<const Entry> entries, const TargetDesc& target, const Options& options) {
+  Timing timing;
+  auto object = WEFT_TRY(compile_one(entries, target, options.verify, timing));
+  if (options.timing) {
+    options.timing->emit_ms += timing.emit_ms;
+    options.timing->codegen_ms += timing.codegen_ms;
+  }
+  return object;
+}
+
+Result<std::vector<Object>> compile_objects(std::span<const Entry> entries, const TargetDesc& target,
+                                            const Options& options) {
+  // A module costs about 1 ms before its first kernel: small graphs stay in one.
+  constexpr std::size_t least_per_part = 4;
+  const std::size_t most = std::max<std::size_t>(1, entries.size() / least_per_part);
+  const std::size_t jobs = std::clamp<std::size_t>(options.jobs < 1 ? 1 : options.jobs, 1, most);
+  const auto parts = distribute(entries, jobs);
+  std::vector<Timing> timings(jobs);
+  std::vector<std::optional<Result<Object>>> made(jobs);
+  auto work = [&](std::size_t i) {
+    // An invariant that fails must not end the process from a thread without a handler.
+    try {
+      made[i].emplace(compile_one(parts[i], target, options.verify, timings[i]));
+    } catch (const Error& error) {
+      made[i].emplace(error);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < jobs; ++i) threads.emplace_back(work, i);
+  work(0);
+  for (auto& thread : threads) thread.join();
+  std::vector<Object> objects;
+  for (std::size_t i = 0; i < jobs; ++i) {
+    objects.push_back(WEFT_TRY(std::move(*made[i])));
+    if (!options.timing) continue;
+    options.timing->emit_ms += timings[i].emit_ms;
+    options.timing->codegen_ms += timings[i].codegen_ms;
+  }
+  return objects;
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,124 @@
+// Writes one kernel function as LLVM IR. Private to codegen/llvm; LLVM's headers stay in the .cpp files.
+//
+// Registers: bool is i1, integers iN without sign, f16 `half`, bf16 its bits as i16 (so that conversions are exact
+// everywhere, denormals included), f32 and f64 themselves. Vectors are of those.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernel/kernel.h"
+
+namespace llvm {
+class BasicBlock;
+class Constant;
+class Function;
+class IRBuilderBase;
+class Instruction;
+class Module;
+class PHINode;
+class Type;
+class Value;
+}  // namespace llvm
+
+namespace weft::codegen {
+
+Result<void> check_types(const kernel::Function& function);  // refuses dtypes that have no registers
+
+struct Isa {
+  bool avx512 = false;  // with VL, DQ and BW: all vector widths, all element types
+};
+
+class Emitter {
+ public:
+  Emitter(llvm::Module& module, llvm::IRBuilderBase& builder, const Isa& isa, const kernel::Function& function);
+  Result<void> run(const std::string& symbol);
+
+ private:
+  // function.cpp: frame, control flow
+  void open_frame(const std::string& symbol);
+  Result<void> block(const ssa::Block& block);
+  Result<void> inst(const ssa::Inst& inst);
+  Result<void> for_loop(const ssa::Inst& inst);
+  Result<void> if_else(const ssa::Inst& inst);
+  void check(const ssa::Inst& inst);
+  bool hoistable(const ssa::Inst& inst) const;
+  llvm::Value* simple(const ssa::Inst& inst);  // one result, no regions; null: no code for it
+  void define(ssa::ValueId id, llvm::Value* value, int depth);
+  llvm::BasicBlock* new_block(const char* name);
+
+  // types.cpp
+  llvm::Type* element(DType t) const;          // in a register
+  llvm::Type* memory_element(DType t) const;   // in memory
+  llvm::Type* type(const ssa::Type& t) const;
+  llvm::Value* constant(const ssa::Inst& inst);
+  llvm::Constant* number(DType t, double value, const ssa::Type& shape);  // splatted
+
+  // memory.cpp
+  llvm::Value* load(const ssa::Inst& inst);
+  llvm::Value* gather(const ssa::Inst& inst);
+  void store(const ssa::Inst& inst);
+  void scatter(const ssa::Inst& inst);
+  llvm::Value* address(int buffer, ssa::ValueId index);
+  llvm::Value* addresses(int buffer, ssa::ValueId index);  // a vector of pointers
+  struct Index;
+  void split_index(ssa::ValueId index, int levels, Index& into) const;
+  llvm::Value* sum(const std::vector<ssa::ValueId>& terms);
+  llvm::Value* slot_unless(llvm::Value* mask, llvm::Value* pointer, llvm::Value* slot);
+  llvm::Value* to_memory(llvm::Value* x, DType t);
+  llvm::Value* from_memory(llvm::Value* x, DType t);
+
+  // arithmetic.cpp (any dtype), integer.cpp
+  llvm::Value* scalar(ScalarOp op, const ssa::Type& from, const ssa::Type& to, std::vector<llvm::Value*> x);
+  llvm::Value* unary_float(ScalarOp op, llvm::Value* x);
+  llvm::Value* binary_float(ScalarOp op, llvm::Value* a, llvm::Value* b);
+  llvm::Value* compare(ScalarOp op, DType t, llvm::Value* a, llvm::Value* b);
+  llvm::Value* max_min_float(bool max, llvm::Value* a, llvm::Value* b);
+  llvm::Value* ldexp(llvm::Value* x, llvm::Value* n, const ssa::Type& t);
+  llvm::Value* unary_int(ScalarOp op, DType t, llvm::Value* x);
+  llvm::Value* binary_int(ScalarOp op, DType t, llvm::Value* a, llvm::Value* b);
+  llvm::Value* divide_int(ScalarOp op, DType t, llvm::Value* a, llvm::Value* b);
+  llvm::Value* quotient(DType t, llvm::Value* a, llvm::Value* b);
+  llvm::Value* shift(ScalarOp op, DType t, llvm::Value* a, llvm::Value* b);
+
+  // cast.cpp
+  llvm::Value* cast(llvm::Value* x, DType from, DType to);
+  llvm::Value* bitcast(llvm::Value* x, DType from, DType to);
+  llvm::Value* widen(llvm::Value* x, DType from);   // f16, bf16 -> f32
+  llvm::Value* narrow(llvm::Value* x, DType to);    // f32 -> f16, bf16
+  llvm::Value* round_to_odd(llvm::Value* x);        // f64 -> f32, so that a second rounding is exact
+  llvm::Value* float_to_int(llvm::Value* x, DType from, DType to);
+  llvm::Value* int_to_float(llvm::Value* x, DType from, DType to);
+
+  // vector.cpp
+  llvm::Value* splat(llvm::Value* x, int lanes);
+  llvm::Value* iota(const ssa::Type& t);
+  llvm::Value* reduce(kernel::Op op, const ssa::Type& t, llvm::Value* x);
+
+  llvm::Module& module_;
+  llvm::IRBuilderBase& b_;
+  Isa isa_;
+  const kernel::Function& f_;
+  llvm::Function* fn_ = nullptr;
+
+  struct Local {
+    llvm::Value* value = nullptr;
+    int depth = 0;                 // of loops around the definition; 0: the same for all programs
+    const ssa::Inst* inst = nullptr;
+  };
+  std::vector<Local> values_;                // by value id
+  std::vector<llvm::BasicBlock*> preheaders_;  // of the open loops, the loop over programs first
+  std::vector<llvm::Value*> buffers_;
+  std::vector<llvm::Value*> sizes_;
+  llvm::Value* program_ = nullptr;
+  llvm::Value* status_ = nullptr;
+  llvm::Value* zero_slot_ = nullptr;  // where masked scalar loads and stores go when off
+  llvm::Value* sink_slot_ = nullptr;
+  // Pointers already formed in the current block, by buffer and varying part of the index.
+  std::map<std::pair<int, std::vector<ssa::ValueId>>, llvm::Value*> bases_;
+  std::map<std::vector<ssa::ValueId>, llvm::Value*> sums_;  // in preheaders; per open loop
+};
+
+}  // namespace weft::codegen

@@ -1,0 +1,144 @@
+// Memory operands (buffer, element index) as pointers.
+//
+// An index is a sum. Terms that vary in the innermost loop, terms fixed outside of it, and the constant become separate
+// steps from the buffer's pointer, so that accesses share the varying part and the rest fits x86's addressing modes:
+// [varying + fixed * size + constant].
+#include <algorithm>
+
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/IRBuilder.h>
+
+#include "codegen/llvm/emit/emitter.h"
+
+namespace weft::codegen {
+
+using kernel::Op;
+using llvm::Value;
+using ssa::ValueId;
+
+struct Emitter::Index {
+  std::vector<ValueId> varying, fixed;
+  std::int64_t constant = 0;
+};
+
+namespace {
+
+llvm::Align align_of(DType t) { return llvm::Align(std::max(1, bits(t) / 8)); }
+
+bool all_true(Value* mask) {
+  auto* constant = llvm::dyn_cast_or_null<llvm::Constant>(mask);
+  return !mask || (constant && constant->isAllOnesValue());
+}
+
+}  // namespace
+
+void Emitter::split_index(ValueId index, int levels, Index& into) const {
+  const Local& local = values_[index];
+  if (const auto* number = llvm::dyn_cast<llvm::ConstantInt>(local.value)) {
+    into.constant += number->getSExtValue();
+  } else if (local.inst && levels > 0 && local.inst->op == static_cast<std::uint16_t>(Op::Add)) {
+    for (ValueId operand : local.inst->operands) split_index(operand, levels - 1, into);
+  } else {
+    (local.depth < static_cast<int>(preheaders_.size()) ? into.fixed : into.varying).push_back(index);
+  }
+}
+
+Value* Emitter::sum(const std::vector<ValueId>& terms) {
+  Value* result = nullptr;
+  for (ValueId term : terms) {
+    Value* value = values_[term].value;
+    result = result ? b_.CreateAdd(result, value) : value;
+  }
+  return result;
+}
+
+Value* Emitter::address(int buffer, ValueId index) {
+  constexpr int max_terms_depth = 8;
+  Index parts;
+  split_index(index, max_terms_depth, parts);
+  std::sort(parts.varying.begin(), parts.varying.end());
+  std::sort(parts.fixed.begin(), parts.fixed.end());
+  llvm::Type* element = memory_element(f_.buffers[buffer].dtype);
+  Value* pointer = buffers_[buffer];
+  if (!parts.varying.empty()) {
+    Value*& base = bases_[{buffer, parts.varying}];
+    if (!base) base = b_.CreateGEP(element, pointer, sum(parts.varying));
+    pointer = base;
+  }
+  if (!parts.fixed.empty()) {
+    Value*& offset = sums_[parts.fixed];
+    if (!offset) {
+      llvm::IRBuilderBase::InsertPointGuard guard(b_);
+      b_.SetInsertPoint(preheaders_.back()->getTerminator());
+      offset = sum(parts.fixed);
+    }
+    pointer = b_.CreateGEP(element, pointer, offset);
+  }
+  return parts.constant == 0 ? pointer : b_.CreateGEP(element, pointer, b_.getInt64(parts.constant));
+}
+
+Value* Emitter::addresses(int buffer, ValueId index) {
+  return b_.CreateGEP(memory_element(f_.buffers[buffer].dtype), buffers_[buffer], values_[index].value);
+}
+
+Value* Emitter::to_memory(Value* x, DType t) {
+  return is_bool(t) ? b_.CreateZExt(x, x->getType()->getWithNewType(b_.getInt8Ty())) : x;
+}
+
+Value* Emitter::from_memory(Value* x, DType t) {
+  return is_bool(t) ? b_.CreateICmpNE(x, llvm::ConstantInt::get(x->getType(), 0)) : x;
+}
+
+Value* Emitter::slot_unless(Value* mask, Value* pointer, Value* slot) {
+  return all_true(mask) ? pointer : b_.CreateSelect(mask, pointer, slot);
+}
+
+Value* Emitter::load(const ssa::Inst& inst) {
+  const int buffer = static_cast<int>(inst.imm);
+  const DType t = f_.buffers[buffer].dtype;
+  const ssa::Type& result = f_.type(inst.results[0]);
+  Value* pointer = address(buffer, inst.operands[0]);
+  Value* mask = inst.operands.size() > 1 ? values_[inst.operands[1]].value : nullptr;
+  llvm::Type* ty = memory_element(t);
+  if (result.rank == 0) {
+    pointer = slot_unless(mask, pointer, zero_slot_);
+    return from_memory(b_.CreateAlignedLoad(ty, pointer, align_of(t)), t);
+  }
+  ty = llvm::FixedVectorType::get(ty, result.lanes());
+  if (all_true(mask)) return from_memory(b_.CreateAlignedLoad(ty, pointer, align_of(t)), t);
+  return from_memory(b_.CreateMaskedLoad(ty, pointer, align_of(t), mask, llvm::Constant::getNullValue(ty)), t);
+}
+
+void Emitter::store(const ssa::Inst& inst) {
+  const int buffer = static_cast<int>(inst.imm);
+  const DType t = f_.buffers[buffer].dtype;
+  Value* value = to_memory(values_[inst.operands[0]].value, t);
+  Value* pointer = address(buffer, inst.operands[1]);
+  Value* mask = inst.operands.size() > 2 ? values_[inst.operands[2]].value : nullptr;
+  if (!value->getType()->isVectorTy() || all_true(mask)) {
+    b_.CreateAlignedStore(value, slot_unless(mask, pointer, sink_slot_), align_of(t));
+  } else {
+    b_.CreateMaskedStore(value, pointer, align_of(t), mask);
+  }
+}
+
+Value* Emitter::gather(const ssa::Inst& inst) {
+  const int buffer = static_cast<int>(inst.imm);
+  const DType t = f_.buffers[buffer].dtype;
+  const int lanes = f_.type(inst.results[0]).lanes();
+  llvm::Type* ty = llvm::FixedVectorType::get(memory_element(t), lanes);
+  Value* mask = inst.operands.size() > 1 ? values_[inst.operands[1]].value : splat(b_.getTrue(), lanes);
+  Value* pointers = addresses(buffer, inst.operands[0]);
+  return from_memory(b_.CreateMaskedGather(ty, pointers, align_of(t), mask, llvm::Constant::getNullValue(ty)), t);
+}
+
+void Emitter::scatter(const ssa::Inst& inst) {
+  const int buffer = static_cast<int>(inst.imm);
+  const DType t = f_.buffers[buffer].dtype;
+  Value* value = to_memory(values_[inst.operands[0]].value, t);
+  const int lanes = f_.type(inst.operands[0]).lanes();
+  Value* mask = inst.operands.size() > 2 ? values_[inst.operands[2]].value : splat(b_.getTrue(), lanes);
+  b_.CreateMaskedScatter(value, addresses(buffer, inst.operands[1]), align_of(t), mask);
+}
+
+}  // namespace weft::codegen
