@@ -27,7 +27,11 @@ Value* Emitter::scalar(ScalarOp op, const ssa::Type& from, const ssa::Type& to, 
     return compare(op, t, x[0], x.size() > 1 ? x[1] : nullptr);
   } else if (is_float(t)) {
     if (x.size() == 1) result = unary_float(op, x[0]);
-    if (x.size() == 2) result = binary_float(op, x[0], x[1]);
+    if (x.size() == 2) result = binary_float(op == ScalarOp::FloorDiv ? ScalarOp::Div : op, x[0], x[1]);
+    if (op == ScalarOp::FloorDiv) {  // of the quotient as the dtype rounds it
+      if (narrow_float) result = widen(narrow(result, t), t);
+      result = unary_float(ScalarOp::Floor, result);
+    }
     if (op == ScalarOp::Fma) result = b_.CreateIntrinsic(Intrinsic::fma, {x[0]->getType()}, x);
   } else {
     if (x.size() == 1) result = unary_int(op, t, x[0]);
@@ -64,7 +68,6 @@ Value* Emitter::binary_float(ScalarOp op, Value* a, Value* b) {
     case ScalarOp::Sub: return b_.CreateFSub(a, b);
     case ScalarOp::Mul: return b_.CreateFMul(a, b);
     case ScalarOp::Div: return b_.CreateFDiv(a, b);
-    case ScalarOp::FloorDiv: return b_.CreateUnaryIntrinsic(Intrinsic::floor, b_.CreateFDiv(a, b));
     case ScalarOp::Max: return max_min_float(true, a, b);
     case ScalarOp::Min: return max_min_float(false, a, b);
     default: return nullptr;

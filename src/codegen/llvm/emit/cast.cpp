@@ -85,6 +85,15 @@ Value* Emitter::int_to_float(Value* x, DType from, DType to) {
   }
   if (to == DType::F32 || to == DType::F64) return convert(element(to));
   if (to == DType::F16) return narrow(convert(b_.getFloatTy()), to);  // what f32 rounds is out of range for f16
+  if (bits(from) == 64) {
+    // Beyond 2^53 the bits that f64 would round away collapse into one below those that bf16 keeps.
+    Value* lost = b_.CreateICmpNE(b_.CreateAnd(x, same_number(x, 0x7ff)), same_number(x, 0));
+    constexpr std::uint64_t exact = std::uint64_t{1} << 53;
+    Value* big = sign ? b_.CreateICmpUGT(b_.CreateAdd(x, same_number(x, exact)), same_number(x, 2 * exact))
+                      : b_.CreateICmpUGT(x, same_number(x, exact));
+    Value* sticky = b_.CreateOr(b_.CreateAnd(x, same_number(x, ~std::uint64_t{0x7ff})), same_number(x, 0x800));
+    x = b_.CreateSelect(b_.CreateAnd(lost, big), sticky, x);
+  }
   return narrow(round_to_odd(convert(b_.getDoubleTy())), to);
 }
 

@@ -55,8 +55,10 @@ Value* Emitter::binary_int(ScalarOp op, DType t, Value* a, Value* b) {
     case ScalarOp::Or: return b_.CreateOr(a, b);
     case ScalarOp::Xor: return b_.CreateXor(a, b);
     case ScalarOp::Max:
+      if (is_bool(t)) return b_.CreateOr(a, b);
       return b_.CreateBinaryIntrinsic(sign ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, a, b);
     case ScalarOp::Min:
+      if (is_bool(t)) return b_.CreateAnd(a, b);
       return b_.CreateBinaryIntrinsic(sign ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, a, b);
     case ScalarOp::Shl:
     case ScalarOp::Shr: return shift(op, t, a, b);
