@@ -228,7 +228,7 @@ Result<weft::Tensor> Decoder::tensor_value(const TensorFields& fields) {
   }
   if (fields.external) {
     if (external_ == nullptr) return user_error("external-data", "external data needs a model that is read from a file");
-    MappedBytes found = WEFT_TRY(external_->find(fields.external_data, *size));
+    ExternalBytes found = WEFT_TRY(external_->find(fields.external_data, *size));
     return from_bytes(fields, *dtype, found.bytes, std::move(found.owner));
   }
   const std::size_t given = has_raw ? fields.raw->size() : fields.entries * entry_bytes(*dtype);

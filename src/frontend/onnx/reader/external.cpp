@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/openat2.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -79,29 +78,6 @@ Result<std::int64_t> parse_number(const std::string& key, const std::string& tex
 }
 
 }  // namespace
-
-Result<MappedBytes> map_descriptor(int fd, const std::string& path) {
-  struct stat status {};
-  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-    return user_error("not-a-file", fmt::format("'{}' is not a regular file", printable(path)));
-  }
-  const auto size = static_cast<std::size_t>(status.st_size);
-  if (size == 0) return MappedBytes{};
-  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-  if (data == MAP_FAILED) {
-    return user_error("file-unreadable", fmt::format("'{}' cannot be mapped: {}", printable(path), std::strerror(errno)));
-  }
-  std::shared_ptr<const void> owner(data, [size](const void* p) { ::munmap(const_cast<void*>(p), size); });
-  return MappedBytes{{static_cast<const char*>(data), size}, std::move(owner)};
-}
-
-Result<MappedBytes> map_file(const std::string& path) {
-  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (fd.get() < 0) {
-    return user_error("file-unreadable", fmt::format("'{}' cannot be opened: {}", printable(path), std::strerror(errno)));
-  }
-  return map_descriptor(fd.get(), path);
-}
 
 Result<ExternalRange> parse_external_range(const std::vector<std::pair<std::string, std::string>>& entries) {
   ExternalRange range;
@@ -179,7 +155,7 @@ ExternalData::~ExternalData() {
   if (folder_fd_ >= 0) ::close(folder_fd_);
 }
 
-Result<MappedBytes> ExternalData::file(const std::string& location) {
+Result<std::shared_ptr<const MappedFile>> ExternalData::file(const std::string& location) {
   const std::vector<std::string> components = WEFT_TRY(split_location(location));
   const std::string path = join(components);
   if (const auto found = files_.find(path); found != files_.end()) return found->second;
@@ -187,28 +163,27 @@ Result<MappedBytes> ExternalData::file(const std::string& location) {
   if (folder_fd_ < 0) {
     return refuse(fmt::format("the model's folder '{}' cannot be opened: {}", printable(folder_), std::strerror(errno)));
   }
-  const Descriptor fd(WEFT_TRY(open_beneath(folder_fd_, components)));
-  MappedBytes mapped = WEFT_TRY(map_descriptor(fd.get(), path));
+  auto mapped = WEFT_TRY(MappedFile::from_descriptor(WEFT_TRY(open_beneath(folder_fd_, components)), path));
   files_.emplace(path, mapped);
   return mapped;
 }
 
-Result<MappedBytes> ExternalData::find(const std::vector<std::pair<std::string, std::string>>& entries,
-                                       std::size_t size) {
+Result<ExternalBytes> ExternalData::find(const std::vector<std::pair<std::string, std::string>>& entries,
+                                         std::size_t size) {
   const ExternalRange range = WEFT_TRY(parse_external_range(entries));
-  MappedBytes whole = WEFT_TRY(file(range.location));
+  const std::shared_ptr<const MappedFile> whole = WEFT_TRY(file(range.location));
   if (range.length && static_cast<std::uint64_t>(*range.length) != size) {
     return refuse("external data has a length that does not fit its shape and type")
         .expected(fmt::format("{} bytes", size))
         .found(fmt::format("{}", *range.length));
   }
   const auto offset = static_cast<std::uint64_t>(range.offset);
-  if (offset > whole.bytes.size() || size > whole.bytes.size() - offset) {
+  if (offset > whole->size() || size > whole->size() - offset) {
     return refuse(fmt::format("external data goes past the end of '{}'", printable(range.location)))
         .expected(fmt::format("{} bytes at offset {}", size, offset))
-        .found(fmt::format("a file of {} bytes", whole.bytes.size()));
+        .found(fmt::format("a file of {} bytes", whole->size()));
   }
-  return MappedBytes{whole.bytes.substr(offset, size), whole.owner};
+  return ExternalBytes{whole->text().substr(offset, size), whole};
 }
 
 }  // namespace weft::onnx

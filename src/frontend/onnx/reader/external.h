@@ -11,18 +11,15 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/error.h"
 
 namespace weft::onnx {
 
-struct MappedBytes {
+struct ExternalBytes {
   std::string_view bytes;
   std::shared_ptr<const void> owner;
 };
-
-// Maps a regular file for reading.
-Result<MappedBytes> map_file(const std::string& path);
-Result<MappedBytes> map_descriptor(int fd, const std::string& path);
 
 // What a tensor's external_data says; absent keys are nullopt.
 struct ExternalRange {
@@ -46,13 +43,13 @@ class ExternalData {
   ExternalData& operator=(const ExternalData&) = delete;
 
   // The `size` bytes that the entries name.
-  Result<MappedBytes> find(const std::vector<std::pair<std::string, std::string>>& entries, std::size_t size);
+  Result<ExternalBytes> find(const std::vector<std::pair<std::string, std::string>>& entries, std::size_t size);
 
  private:
-  Result<MappedBytes> file(const std::string& location);
+  Result<std::shared_ptr<const MappedFile>> file(const std::string& location);
   std::string folder_;
   int folder_fd_ = -1;
-  std::map<std::string, MappedBytes> files_;  // by normalised location
+  std::map<std::string, std::shared_ptr<const MappedFile>> files_;  // by normalised location
 };
 
 }  // namespace weft::onnx

@@ -42,9 +42,9 @@ std::string_view as_text(std::span<const std::byte> bytes) {
 }  // namespace
 
 Result<Model> read_model_file(const std::string& path, const Limits& limits) {
-  MappedBytes file = WEFT_TRY(map_file(path));
+  const std::shared_ptr<const MappedFile> file = WEFT_TRY(MappedFile::open(path));
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  Result<Model> read = read_model(file.bytes, folder.empty() ? "." : folder, limits, file.owner);
+  Result<Model> read = read_model(file->text(), folder.empty() ? "." : folder, limits, file);
   if (!read && read.error().where().empty()) return within(read.error(), path);
   return read;
 }
@@ -55,8 +55,8 @@ Result<Model> read_model_bytes(std::span<const std::byte> bytes, const std::stri
 }
 
 Result<DataValue> read_data_file(const std::string& path, const Type& type, const Limits& limits) {
-  MappedBytes file = WEFT_TRY(map_file(path));
-  Result<DataValue> read = read_data(file.bytes, type, limits, file.owner);
+  const std::shared_ptr<const MappedFile> file = WEFT_TRY(MappedFile::open(path));
+  Result<DataValue> read = read_data(file->text(), type, limits, file);
   if (!read && read.error().where().empty()) return within(read.error(), path);
   return read;
 }
