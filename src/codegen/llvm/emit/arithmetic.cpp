@@ -1,9 +1,8 @@
 // Arithmetic: the way from a scalar op to the code of its dtype, floats, comparisons.
-#include <limits>
+#include <utility>
 
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/IntrinsicsX86.h>
 
 #include "codegen/llvm/emit/emitter.h"
 
@@ -105,10 +104,14 @@ Value* Emitter::compare(ScalarOp op, DType t, Value* a, Value* b) {
   return nullptr;
 }
 
-// x * 2^n by four multiplications with powers of two that are normal numbers, n clamped to where more changes nothing:
-// from the least denormal to infinity and back.
+// x * 2^n. AVX-512 has an instruction; elsewhere by four multiplications with powers of two that are normal numbers, n
+// clamped to where more changes nothing: from the least denormal to infinity and back.
 Value* Emitter::ldexp(Value* x, Value* n, const ssa::Type& t) {
   x = widen(x, t.dtype);
+  if (isa_.avx512) {
+    x = b_.CreateIntrinsic(Intrinsic::ldexp, {x->getType(), n->getType()}, {x, n});
+    return narrow(x, t.dtype);
+  }
   const bool wide = t.dtype == DType::F64;
   const int mantissa = wide ? 52 : 23;
   const int bias = wide ? 1023 : 127;

@@ -1,4 +1,7 @@
 // Lanes: splat, iota, reductions.
+#include <algorithm>
+#include <vector>
+
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
 
@@ -20,7 +23,7 @@ Value* Emitter::iota(const ssa::Type& t) {
   return llvm::ConstantVector::get(lanes);
 }
 
-// Halves onto halves; an odd last lane is kept for the end.
+// The upper half onto the lower, which keeps the middle lane of an odd count: the interpreter's order.
 Value* Emitter::reduce(Op op, const ssa::Type& t, Value* x) {
   const ScalarOp combine = [&] {
     switch (op) {
@@ -37,20 +40,21 @@ Value* Emitter::reduce(Op op, const ssa::Type& t, Value* x) {
   const bool narrow_float = is_float(t.dtype) && bits(t.dtype) == 16;
   const DType wide = narrow_float ? DType::F32 : t.dtype;
   x = widen(x, t.dtype);
-  std::vector<Value*> odd;
-  int n = t.lanes();
-  while (n > 1) {
-    if (n % 2 != 0) odd.push_back(b_.CreateExtractElement(x, n - 1));
-    n /= 2;
-    std::vector<int> low(n), high(n);
-    for (int i = 0; i < n; ++i) low[i] = i, high[i] = n + i;
-    const auto half = ssa::Type::vector(wide, n);
-    x = scalar(combine, half, half, {b_.CreateShuffleVector(x, low), b_.CreateShuffleVector(x, high)});
+  for (int n = t.lanes(); n > 1; n = (n + 1) / 2) {
+    const int half = (n + 1) / 2;
+    std::vector<int> low(half), high(half), keep(half);
+    for (int i = 0; i < half; ++i) {
+      low[i] = i;
+      high[i] = std::min(half + i, n - 1);
+      keep[i] = half + i < n ? i : half + i;  // from the result, or from the lower half
+    }
+    const auto shape = ssa::Type::vector(wide, half);
+    Value* lower = b_.CreateShuffleVector(x, low);
+    x = scalar(combine, shape, shape, {lower, b_.CreateShuffleVector(x, high)});
     if (!x) return nullptr;
+    if (n % 2 != 0) x = b_.CreateShuffleVector(x, lower, keep);
   }
-  const auto one = ssa::Type::scalar(wide);
   x = b_.CreateExtractElement(x, std::uint64_t{0});
-  for (Value* lane : odd) x = scalar(combine, one, one, {x, lane});
   return narrow(x, t.dtype);
 }
 
