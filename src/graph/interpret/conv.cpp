@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include "graph/interpret/accumulate.h"
 #include "graph/interpret/elements.h"
 #include "graph/interpret/gemm.h"
 
@@ -64,7 +63,7 @@ void convolve(const Problem& p, const Tensor& x, const Tensor& w, Tensor& y) {
     for (std::int64_t g = 0; g < p.groups; ++g) {
       load_wide(x, (n * p.groups + g) * channels * area, channels * area, image.data());
       gemm(weights.data() + g * outputs * depth, row, outputs, positions, depth, sums.data());
-      store_sums(y, (n * p.groups + g) * outputs * positions, sums);
+      store_wide(y, (n * p.groups + g) * outputs * positions, outputs * positions, sums.data());
     }
   }
 }
@@ -130,7 +129,7 @@ Result<Tensors> eval_conv(Eval& e) {
   const DType to = e.attrs().dtype(Attr::DType);
   Tensor y = WEFT_TRY(Tensor::zeros(to, shape));
   if (y.size() > 0 && w.size() > 0 && x.size() > 0) {
-    if (is_float(x.dtype()) || is_float(w.dtype())) {
+    if (is_float(to)) {
       convolve<double>(p, x, w, y);
     } else {
       convolve<std::uint64_t>(p, x, w, y);

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "graph/interpret/accumulate.h"
 #include "graph/interpret/elements.h"
 #include "graph/interpret/gemm.h"
 
@@ -36,7 +35,7 @@ void multiply(const Side& lhs, const Side& rhs, Tensor& y) {
     load_wide(lhs.tensor, b * m * k, m * k, a.data());
     const auto row = [&](std::int64_t j, W* out) { load_wide(rhs.tensor, (b * n + j) * k, k, out); };
     gemm(a.data(), row, m, n, k, c.data());
-    store_sums(y, b * m * n, c);
+    store_wide(y, b * m * n, m * n, c.data());  // floats round once, integers wrap
   }
 }
 
@@ -56,7 +55,7 @@ Result<Tensors> eval_dot(Eval& e) {
   shape.insert(shape.end(), rhs.free.begin(), rhs.free.end());
   Tensor y = WEFT_TRY(result_tensor(attrs.dtype(Attr::DType), shape));
   if (y.size() == 0) return Tensors{y};
-  if (is_float(e.in[0].dtype()) || is_float(e.in[1].dtype())) {
+  if (is_float(y.dtype())) {
     multiply<double>(lhs, rhs, y);
   } else {
     multiply<std::uint64_t>(lhs, rhs, y);
