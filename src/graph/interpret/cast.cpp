@@ -41,22 +41,12 @@ Result<Tensor> int_to(const Tensor& x, DType to, bool saturate) {
       x, to, [=](std::int64_t v) { return int_to_float(to, v, is_unsigned, clamp); });
 }
 
-Result<Tensor> complex_to(const Tensor& x, DType to, bool saturate) {
-  if (is_complex(to)) return convert<WideComplex, WideComplex>(x, to, [](WideComplex v) { return v; });
-  if (is_bool(to)) {
-    return convert<WideComplex, std::uint64_t>(
-        x, to, [](WideComplex v) { return std::uint64_t{v.real() != 0 || v.imag() != 0}; });
-  }
-  const Tensor real = WEFT_TRY((convert<WideComplex, double>(x, DType::F64, [](WideComplex v) { return v.real(); })));
-  return float_to(real, to, saturate);
-}
-
 Result<Tensor> cast(const Tensor& x, DType to, bool saturate) {
   const DType from = x.dtype();
   if (from == to) return x;
   if (is_string(to)) return runtime::to_strings(x);
   if (is_string(from)) return runtime::from_strings(x, to, saturate);
-  if (is_complex(from)) return complex_to(x, to, saturate);
+  if (is_complex(from)) return convert<WideComplex, WideComplex>(x, to, [](WideComplex v) { return v; });
   if (is_complex(to)) {
     const DType part = to == DType::C64 ? DType::F32 : DType::F64;
     const Tensor real = WEFT_TRY(cast(x, part, false));

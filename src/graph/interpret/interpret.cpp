@@ -72,7 +72,7 @@ Result<Tensors> eval_named(const Graph& graph, const Node& node, const Tensors& 
   Result<Tensors> results = eval_node(graph, node, operands, bindings, depth);
   if (results.ok() || !results.error().where().empty()) return results;
   Error error = results.error();
-  error.at(node.origin && !node.origin->node.empty() ? node.origin->node : info(node.op).name);
+  error.at(node.origin ? str(*node.origin) : info(node.op).name);
   return error;
 }
 

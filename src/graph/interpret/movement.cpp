@@ -77,10 +77,19 @@ std::int64_t pad_source(const std::string& mode, std::int64_t i, std::int64_t ex
   if (mode == "constant") return kFill;
   if (mode == "edge") return i < 0 ? 0 : extent - 1;
   if (mode == "wrap") return (i % extent + extent) % extent;
-  if (extent == 1) return 0;  // reflect
-  const std::int64_t period = 2 * (extent - 1);
-  const std::int64_t r = (i % period + period) % period;
-  return r < extent ? r : period - r;
+  return i < 0 ? -i : 2 * (extent - 1) - i;  // reflect, by less than the extent
+}
+
+// A reflection reads each element at most once on each side; an empty axis has nothing to repeat.
+Result<void> check_pad_extent(const Eval& e, int axis, std::int64_t longest) {
+  const std::string& mode = e.attrs().str(Attr::Mode);
+  const std::int64_t extent = e.in[0].shape()[axis];
+  if (mode == "constant" || longest <= 0) return {};
+  if (extent == 0) return e.error("empty-axis", fmt::format("mode {} of axis {}, which has no elements", mode, axis));
+  if (mode != "reflect" || longest < extent) return {};
+  return e.error("bad-attribute", fmt::format("reflect padding is longer than axis {} can give", axis))
+      .expected(fmt::format("<= {}", extent - 1))
+      .found(fmt::to_string(longest));
 }
 
 Result<Tensor> pad(Eval& e) {
@@ -93,9 +102,7 @@ Result<Tensor> pad(Eval& e) {
     if (__builtin_add_overflow(shape[a], lo[a], &shape[a]) || __builtin_add_overflow(shape[a], hi[a], &shape[a])) {
       return e.error("tensor-too-large", "the padded size overflows");
     }
-    if (mode != "constant" && x.shape()[a] == 0 && shape[a] > 0) {
-      return e.error("empty-axis", fmt::format("mode {} of axis {}, which has no elements", mode, a));
-    }
+    WEFT_TRY(check_pad_extent(e, a, std::max(lo[a], hi[a])));
   }
   WEFT_TRY(Tensor::empty(x.dtype(), shape));
   std::vector<AxisTable> tables(shape.size());

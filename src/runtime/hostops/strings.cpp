@@ -56,12 +56,7 @@ std::string element_text(const Tensor& x, std::int64_t i) {
   if (is_float(t)) return float_text(t, x.f64(i));
   if (is_bool(t)) return x.i64(i) ? "True" : "False";
   if (is_unsigned_int(t)) return fmt::to_string(static_cast<std::uint64_t>(x.i64(i)));
-  if (is_int(t)) return fmt::to_string(x.i64(i));
-  WideComplex v;
-  load_wide(x, i, 1, &v);
-  const DType part = t == DType::C64 ? DType::F32 : DType::F64;
-  const std::string imaginary = float_text(part, v.imag());
-  return fmt::format("({}{}{}j)", float_text(part, v.real()), imaginary[0] == '-' ? "" : "+", imaginary);
+  return fmt::to_string(x.i64(i));
 }
 
 std::string_view trimmed(std::string_view s) {
@@ -150,7 +145,7 @@ Result<Tensor> to_strings(const Tensor& x) {
 }
 
 Result<Tensor> from_strings(const Tensor& x, DType dtype, bool saturate) {
-  if (is_complex(dtype)) return unsupported("cast-to-complex", "reading complex numbers from strings");
+  WEFT_CHECK(!is_complex(dtype), "complex numbers are not read from strings");
   Tensor out = WEFT_TRY(result_tensor(dtype, x.shape()));
   const std::vector<std::string>& texts = x.string_values();
   for (std::int64_t i = 0; i < x.size(); ++i) {

@@ -139,7 +139,7 @@ TEST(InterpretControl, NonMaxSuppression) {
 TEST(InterpretControl, ErrorsNameTheUsersNode) {
   const auto r = run(Op::Gather, {f32({1}), i64({1})}, attrs({{Attr::Axis, num(0)}}));
   ASSERT_FALSE(r.ok());
-  EXPECT_STREQ(r.error().what(), "error[index-out-of-range] at 'case': gather: index 1 is out of range on axis 0 of extent 1");
+  EXPECT_STREQ(r.error().what(), "error[index-out-of-range] at 'case (Case)': gather: index 1 is out of range on axis 0 of extent 1");
 }
 
 }  // namespace
