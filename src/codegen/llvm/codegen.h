@@ -36,7 +36,7 @@ struct Entry {
 struct Timing {
   double emit_ms = 0;     // Kernel IR to LLVM IR
   double codegen_ms = 0;  // LLVM IR to an object; with several jobs the sum over them
-  double link_ms = 0;     // object to callable code
+  double link_ms = 0;     // handing objects to the linker, which works at the first lookup
 };
 
 struct Options {
