@@ -37,7 +37,8 @@ Result<void> verify(const Function& function);  // structure and the types that 
 // the same block or an enclosing one.
 class Builder : public ssa::FunctionBuilder {
  public:
-  explicit Builder(std::string name) : FunctionBuilder(op_table(), std::move(name)) {}
+  explicit Builder(std::string name);
+  ~Builder();
 
   ValueId constant(DType dtype, double value);
   ValueId constant_i64(std::int64_t value, DType dtype = DType::I64);
@@ -63,8 +64,18 @@ class Builder : public ssa::FunctionBuilder {
   ValueId transpose(ValueId x);
   void check(ValueId ok, int code);
   Loop begin_for(ValueId lo, ValueId hi, ValueId step, std::vector<ValueId> inits);
+  std::vector<ValueId> end_for(std::vector<ValueId> next);
   void begin_if(ValueId cond, std::vector<Type> results);
+  void begin_else(std::vector<ValueId> yields);
+  std::vector<ValueId> end_if(std::vector<ValueId> yields);
+
+ private:
+  struct Numbering;
+  std::unique_ptr<Numbering> numbering_;
 };
+
+Op reduce_op(Combine combine);
+std::optional<Combine> as_reduce(Op op);  // what a reduce op combines by
 
 // interpret.cpp: runs programs [0, grid) in order. Buffers as the function declares its Memory ones; every access is
 // checked against `elements` of the buffer. A failed check or access is an error naming the op.
