@@ -12,6 +12,13 @@ using ssa::Inst;
 
 using Tile = std::vector<Scalar>;  // row-major
 
+Scalar multiply_add(DType t, Scalar x, Scalar y, Scalar acc) {
+  const Scalar fused[] = {x, y, acc};
+  if (is_float(t)) return evaluate(ScalarOp::Fma, t, t, fused);
+  const Scalar sum[] = {evaluate(ScalarOp::Mul, t, t, {fused, 2}), acc};
+  return evaluate(ScalarOp::Add, t, t, sum);
+}
+
 class Program {
  public:
   Program(const Function& f, std::span<const BufferView> buffers, std::span<const std::int64_t> sizes)
@@ -149,9 +156,9 @@ class Program {
     for (std::size_t e = 0; e < result.size(); ++e) {
       for (int k = 0; k < depth; ++k) {
         const Scalar x = in(inst, 0)[e / cols * depth + k], y = in(inst, 1)[k * cols + e % cols];
-        const Scalar operands[] = {evaluate(ScalarOp::Cast, a.dtype, t, {&x, 1}),
-                                   evaluate(ScalarOp::Cast, b.dtype, t, {&y, 1}), result[e]};
-        result[e] = evaluate(ScalarOp::Fma, t, t, operands);
+        const Scalar x_wide = evaluate(ScalarOp::Cast, a.dtype, t, {&x, 1});
+        const Scalar y_wide = evaluate(ScalarOp::Cast, b.dtype, t, {&y, 1});
+        result[e] = multiply_add(t, x_wide, y_wide, result[e]);
       }
     }
     values_[inst.results[0]] = std::move(result);

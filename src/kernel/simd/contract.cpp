@@ -1,0 +1,94 @@
+// Dot products, reductions and transposes of unrolled tiles.
+#include "kernel/simd/lowering.h"
+
+namespace weft::kernel::simd {
+namespace {
+
+ScalarOp combining_op(Combine combine, DType dtype) {
+  switch (combine) {
+    case Combine::Sum: return ScalarOp::Add;
+    case Combine::Prod: return ScalarOp::Mul;
+    case Combine::Max: return is_bool(dtype) ? ScalarOp::Or : ScalarOp::Max;
+    case Combine::Min: return is_bool(dtype) ? ScalarOp::And : ScalarOp::Min;
+    case Combine::And: return ScalarOp::And;
+    default: return ScalarOp::Or;
+  }
+}
+
+// For bool, greatest and least are or and and.
+Combine lane_combine(Combine combine, DType dtype) {
+  if (!is_bool(dtype)) return combine;
+  return combine == Combine::Max ? Combine::Or : combine == Combine::Min ? Combine::And : combine;
+}
+
+bool is_idempotent(Combine combine) { return combine != Combine::Sum && combine != Combine::Prod; }
+
+}  // namespace
+
+// k is outermost, so that a step's loads are used at once: a vector of b for all rows, a scalar of a for all columns.
+Value Lowering::dot(const Inst& inst) {
+  const Value &a = in(inst, 0), &b = in(inst, 1), &acc = in(inst, 2);
+  const tile::Type& result = type(inst.results[0]);
+  const Layout to = layout(inst.results[0]);
+  const int rows = result.shape[0], depth = a.column_count();
+  std::vector<ValueId> sums;
+  for (int row = 0; row < rows; ++row) {
+    for (int i = 0; i < to.count; ++i) sums.push_back(at(acc, row, i, to));
+  }
+  for (int k = 0; k < depth; ++k) {
+    std::vector<ValueId> right;
+    for (int i = 0; i < to.count; ++i) right.push_back(b_.cast(at(b, k, i, to), result.dtype));
+    for (int row = 0; row < rows; ++row) {
+      const ValueId left = b_.splat(b_.cast(element(a, row, k), result.dtype), to.lanes);
+      for (int i = 0; i < to.count; ++i) {
+        ValueId& sum = sums[row * to.count + i];
+        sum = is_float(result.dtype) ? b_.scalar(ScalarOp::Fma, {left, right[i], sum})
+                                     : b_.add(sum, b_.mul(left, right[i]));
+      }
+    }
+  }
+  return registers_value(result, rows, to, std::move(sums));
+}
+
+ValueId Lowering::combine_all(Combine combine, std::vector<ValueId> parts) {
+  const ScalarOp op = combining_op(combine, b_.type(parts[0]).dtype);
+  while (parts.size() > 1) {
+    std::vector<ValueId> halved;
+    for (std::size_t i = 0; i + 1 < parts.size(); i += 2) halved.push_back(b_.scalar(op, {parts[i], parts[i + 1]}));
+    if (parts.size() % 2 == 1) halved.push_back(parts.back());
+    parts = std::move(halved);
+  }
+  return parts[0];
+}
+
+Value Lowering::reduce(const Inst& inst, Combine combine) {
+  const Value& x = in(inst, 0);
+  const tile::Type& result = type(inst.results[0]);
+  std::vector<ValueId> registers;
+  if (inst.imm == 1) {
+    const Layout from = x.uniform() && is_idempotent(combine) ? Layout{} : natural_layout(x.type);
+    const int rows = stored_rows(x);
+    for (int row = 0; row < rows; ++row) {
+      std::vector<ValueId> parts;
+      for (int i = 0; i < from.count; ++i) parts.push_back(at(x, row, i, from));
+      const ValueId all = combine_all(combine, std::move(parts));
+      registers.push_back(from.lanes == 0 ? all : b_.reduce(lane_combine(combine, result.dtype), all));
+    }
+    return registers_value(result, rows, {}, std::move(registers));
+  }
+  const Layout to = x.uniform() ? Layout{} : layout(inst.results[0]);
+  const int rows = is_idempotent(combine) ? stored_rows(x) : x.row_count();
+  for (int i = 0; i < to.count; ++i) {
+    std::vector<ValueId> parts;
+    for (int row = 0; row < rows; ++row) parts.push_back(at(x, row, i, to));
+    registers.push_back(combine_all(combine, std::move(parts)));
+  }
+  return registers_value(result, 1, to, std::move(registers));
+}
+
+Value Lowering::transpose(const Inst& inst) {
+  const Value& x = in(inst, 0);
+  return from_elements(type(inst.results[0]), layout(inst.results[0]), [&](int row, int col) { return element(x, col, row); });
+}
+
+}  // namespace weft::kernel::simd

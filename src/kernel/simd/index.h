@@ -1,0 +1,61 @@
+// Scalar i64 arithmetic kept as linear sums, so that addresses share their bases, constants reach the access itself and
+// what does not change in a loop is added outside of it.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "kernel/kernel.h"
+
+namespace weft::kernel::simd {
+
+// constant + sum of coefficient * term; terms are kernel scalars, sorted, without zero coefficients.
+struct Sum {
+  struct Term {
+    ValueId value;
+    std::int64_t coefficient;
+    friend bool operator==(const Term&, const Term&) = default;
+  };
+  std::vector<Term> terms;
+  std::int64_t constant = 0;
+
+  bool is_constant() const { return terms.empty(); }
+  bool is(std::int64_t c) const { return terms.empty() && constant == c; }
+  friend bool operator==(const Sum&, const Sum&) = default;
+};
+
+// What is known of a scalar beyond its name.
+struct Facts {
+  std::int64_t divisor = 1;  // it is a multiple of this
+  int depth = 0;             // of the block in which it becomes known
+  bool counted = false;      // made of ids, sizes, counters and constants, whose sums and products do not overflow
+};
+
+class IndexMath {
+ public:
+  explicit IndexMath(Builder& builder) : b_(builder) {}
+
+  static Sum constant(std::int64_t c) { return {{}, c}; }
+  Sum term(ValueId v, Facts facts);
+  Sum add(const Sum& a, const Sum& b) const;
+  Sum scale(const Sum& a, std::int64_t factor) const;
+  Sum sub(const Sum& a, const Sum& b) const { return add(a, scale(b, -1)); }
+  Sum mul(const Sum& a, const Sum& b);
+
+  Facts facts(const Sum& a) const;
+  ValueId value(const Sum& a);  // emits it: outer terms first, the constant last
+
+  // floor_div and mod by d > 0 of base + lane * i, 0 <= i < lanes, when both are of that form again.
+  struct Split {
+    Sum quotient, remainder;
+    std::int64_t quotient_lane = 0, remainder_lane = 0;
+  };
+  std::optional<Split> split(const Sum& base, std::int64_t lane, int lanes, std::int64_t d);
+
+ private:
+  Facts facts(ValueId v) const;
+  Builder& b_;
+  std::vector<std::optional<Facts>> facts_;  // by value
+};
+
+}  // namespace weft::kernel::simd

@@ -1,0 +1,200 @@
+#include "kernel/simd/lower.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernel/simd/lowering.h"
+
+namespace weft::kernel {
+namespace simd {
+namespace {
+
+constexpr std::int64_t kMaxRegisters = 4096;  // of one tile; a schedule that asks for more would never end compiling
+
+void visit(const ssa::Block& block, const std::function<void(const ssa::Inst&)>& before) {
+  for (auto inst = block.insts.rbegin(); inst != block.insts.rend(); ++inst) {
+    before(*inst);
+    for (const ssa::Block& region : inst->regions) visit(region, before);
+  }
+}
+
+void mark(const std::vector<ValueId>& values, std::vector<bool>& marks) {
+  for (const ValueId v : values) marks[v] = true;
+}
+
+}  // namespace
+
+std::vector<bool> used_by_element(const tile::Function& function) {
+  std::vector<bool> whole(function.types.size()), single(function.types.size());
+  mark(function.body.yields, whole);
+  // Last instruction first: what becomes of a result is known before its operands are looked at.
+  visit(function.body, [&](const ssa::Inst& inst) {
+    for (const ssa::Block& region : inst.regions) mark(region.args, whole), mark(region.yields, whole);
+    const tile::Op op = static_cast<tile::Op>(inst.op);
+    if (op == tile::Op::Dot) {
+      single[inst.operands[0]] = true;
+      whole[inst.operands[1]] = whole[inst.operands[2]] = true;
+      return;
+    }
+    const bool passes = tile::as_scalar(op) || op == tile::Op::Broadcast || op == tile::Op::Load;
+    if (passes && single[inst.results[0]] && !whole[inst.results[0]]) {
+      mark(inst.operands, single);
+    } else {
+      mark(inst.operands, whole);
+      mark(inst.results, whole);
+    }
+  });
+  for (std::size_t v = 0; v < single.size(); ++v) single[v] = single[v] && !whole[v];
+  return single;
+}
+
+Lowering::Lowering(const tile::Function& function, const SimdTarget& target)
+    : f_(function), b_(function.name), math_(b_), by_element_(used_by_element(function)), values_(function.types.size()) {
+  for (const ssa::Buffer& buffer : f_.buffers) b_.add_buffer(buffer);
+  for (int i = 0; i < f_.sizes; ++i) b_.add_size();
+  choose_width(target);
+}
+
+// The widest dtype among buffers and tiles decides; i64 and bool only when memory holds them, as they mostly are indices
+// and masks.
+void Lowering::choose_width(const SimdTarget& target) {
+  int widest = 8;
+  for (const ssa::Buffer& buffer : f_.buffers) widest = std::max(widest, bits(buffer.dtype));
+  for (const tile::Type& type : f_.types) {
+    if (type.rank == 2 && type.dtype != DType::I64 && type.dtype != DType::Bool) widest = std::max(widest, bits(type.dtype));
+  }
+  element_bits_ = widest;
+  width_ = std::max(1, target.vector_bytes * 8 / widest);
+}
+
+Result<Function> Lowering::run() {
+  for (std::size_t v = 0; v < f_.types.size(); ++v) {
+    const Layout l = layout(static_cast<ValueId>(v));
+    const std::int64_t registers = std::int64_t{f_.types[v].shape[0]} * l.count;
+    if (registers > kMaxRegisters) {
+      return unsupported("tile-too-large", fmt::format("a tile of {} takes {} registers", str(f_.types[v]), registers))
+          .at(f_.name)
+          .expected(fmt::format("at most {}", kMaxRegisters));
+    }
+  }
+  block(f_.body);
+  Function kernel = b_.finish();
+  eliminate_dead(kernel);
+  return kernel;
+}
+
+void Lowering::block(const ssa::Block& block) {
+  for (const Inst& inst : block.insts) this->inst(inst);
+}
+
+void Lowering::inst(const Inst& inst) {
+  const tile::Op op = static_cast<tile::Op>(inst.op);
+  const auto define = [&](Value v) { values_[inst.results[0]] = std::move(v); };
+  const auto define_index = [&](std::vector<Sum> rows, Sum lane = {}) {
+    Value v;
+    v.form = Value::Form::Index;
+    v.type = type(inst.results[0]);
+    v.rows = std::move(rows);
+    v.lane = std::move(lane);
+    define(std::move(v));
+  };
+  if (const auto scalar = tile::as_scalar(op)) return define(elementwise(inst, *scalar));
+  if (const auto combine = tile::as_reduce(op)) return define(reduce(inst, *combine));
+  switch (op) {
+    case tile::Op::Const: {
+      const tile::Type& t = type(inst.results[0]);
+      if (t.dtype == DType::I64) return define_index({math_.constant(inst.imm)});
+      return define(uniform_value(t, {is_float(t.dtype) ? b_.constant(t.dtype, inst.fimm) : b_.constant_i64(inst.imm, t.dtype)}));
+    }
+    case tile::Op::Size: return define_index({math_.term(b_.size(static_cast<int>(inst.imm)), {1, 0, true})});
+    case tile::Op::ProgramId: return define_index({math_.term(b_.program_id(), {1, 0, true})});
+    case tile::Op::Iota: {
+      const int extent = type(inst.results[0]).shape[inst.imm];
+      if (inst.imm == 1) return define_index({math_.constant(0)}, math_.constant(extent > 1 ? 1 : 0));
+      std::vector<Sum> rows;
+      for (int row = 0; row < extent; ++row) rows.push_back(math_.constant(row));
+      return define_index(std::move(rows));
+    }
+    case tile::Op::Broadcast: {
+      Value v = in(inst, 0);
+      v.type = type(inst.results[0]);
+      return define(std::move(v));
+    }
+    case tile::Op::Load: return define(load(inst));
+    case tile::Op::Store: return store(inst);
+    case tile::Op::Dot: return define(dot(inst));
+    case tile::Op::Transpose: return define(transpose(inst));
+    case tile::Op::Check:
+      for (const ValueId ok : expand({inst.operands[0]})) b_.check(ok, static_cast<int>(inst.imm));
+      return;
+    case tile::Op::For: return lower_for(inst);
+    case tile::Op::If: return lower_if(inst);
+    default: WEFT_CHECK(false, "a tile op without a lowering");
+  }
+}
+
+std::vector<ValueId> Lowering::expand(const std::vector<ValueId>& values) {
+  std::vector<ValueId> registers;
+  for (const ValueId v : values) {
+    const Layout to = natural_layout(type(v));
+    for (int row = 0; row < type(v).shape[0]; ++row) {
+      for (int i = 0; i < to.count; ++i) registers.push_back(at(values_[v], row, i, to));
+    }
+  }
+  return registers;
+}
+
+void Lowering::define_expanded(const std::vector<ValueId>& values, std::vector<ValueId> registers) {
+  std::size_t next = 0;
+  for (const ValueId v : values) {
+    const Layout from = natural_layout(type(v));
+    const std::size_t count = static_cast<std::size_t>(type(v).shape[0]) * from.count;
+    const auto first = registers.begin() + static_cast<std::ptrdiff_t>(next);
+    values_[v] = registers_value(type(v), type(v).shape[0], from, {first, first + static_cast<std::ptrdiff_t>(count)});
+    next += count;
+  }
+}
+
+void Lowering::lower_for(const Inst& inst) {
+  const ssa::Block& body = inst.regions[0];
+  const Sum lo = values_[inst.operands[0]].rows[0], step = values_[inst.operands[2]].rows[0];
+  const std::vector<ValueId> inits(inst.operands.begin() + 3, inst.operands.end());
+  const std::vector<ValueId> carried(body.args.begin() + 1, body.args.end());
+  auto loop = b_.begin_for(math_.value(lo), scalar_of(in(inst, 1)), math_.value(step), expand(inits));
+
+  Value counter;
+  counter.form = Value::Form::Index;
+  counter.type = type(body.args[0]);
+  const Facts from = math_.facts(lo), by = math_.facts(step);
+  counter.rows = {math_.term(loop.iv, {std::gcd(from.divisor, by.divisor), b_.depth(), from.counted && by.counted})};
+  values_[body.args[0]] = std::move(counter);
+  define_expanded(carried, std::move(loop.carried));
+  block(body);
+  define_expanded(inst.results, b_.end_for(expand(body.yields)));
+}
+
+void Lowering::lower_if(const Inst& inst) {
+  std::vector<tile::Type> results;
+  for (const ValueId v : inst.results) {
+    const Layout to = natural_layout(type(v));
+    const DType t = type(v).dtype;
+    const tile::Type one = to.lanes == 0 ? tile::Type::scalar(t) : tile::Type::vector(t, to.lanes);
+    results.insert(results.end(), static_cast<std::size_t>(type(v).shape[0]) * to.count, one);
+  }
+  b_.begin_if(scalar_of(in(inst, 0)), std::move(results));
+  block(inst.regions[0]);
+  b_.begin_else(expand(inst.regions[0].yields));
+  block(inst.regions[1]);
+  define_expanded(inst.results, b_.end_if(expand(inst.regions[1].yields)));
+}
+
+}  // namespace simd
+
+Result<Function> lower_simd(const tile::Function& function, const SimdTarget& target) {
+  WEFT_TRY(tile::verify(function));
+  return simd::Lowering(function, target).run();
+}
+
+}  // namespace weft::kernel

@@ -1,0 +1,112 @@
+// The state of lowering one tile function; the methods are grouped by file.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "kernel/simd/index.h"
+#include "kernel/simd/lower.h"
+
+namespace weft::kernel::simd {
+
+// How the columns of a row lie in registers: `count` registers of `lanes` lanes; lanes 0: scalars.
+struct Layout {
+  int lanes = 0;
+  int count = 1;
+  friend bool operator==(const Layout&, const Layout&) = default;
+};
+
+// A tile in Kernel IR. A broadcast only changes `type`: one stored row stands for all, and one scalar in a row
+// ("uniform") for all its lanes.
+struct Value {
+  enum class Form { Index, Registers } form = Form::Registers;
+  tile::Type type;
+  // Index (i64): rows[r] + lane * (index of the column)
+  std::vector<Sum> rows;
+  Sum lane;
+  // Registers: row-major, stored_rows x layout.count
+  int stored_rows = 1;
+  Layout layout;
+  std::vector<ValueId> registers;
+  std::vector<ValueId> guard;  // bool only: a scalar for each row (or one for all) that the lanes are and-ed with
+
+  int row_count() const { return type.shape[0]; }
+  int column_count() const { return type.shape[1]; }
+  bool uniform() const {
+    return form == Form::Index ? lane.is(0) : layout == Layout{};
+  }
+};
+
+class Lowering {
+ public:
+  Lowering(const tile::Function& function, const SimdTarget& target);
+  Result<Function> run();
+
+ private:
+  using Inst = ssa::Inst;
+
+  // lower.cpp: structure
+  void choose_width(const SimdTarget& target);
+  void block(const ssa::Block& block);
+  void inst(const Inst& inst);
+  void lower_for(const Inst& inst);
+  void lower_if(const Inst& inst);
+  std::vector<ValueId> expand(const std::vector<ValueId>& values);  // all registers of each, in its own layout
+  void define_expanded(const std::vector<ValueId>& values, std::vector<ValueId> registers);
+  const Value& in(const Inst& inst, int i) const { return values_[inst.operands[i]]; }
+  const tile::Type& type(ValueId v) const { return f_.type(v); }
+
+  // values.cpp: what a register of a tile is
+  Layout layout(ValueId v) const;  // by its type and uses
+  Layout natural_layout(const tile::Type& type) const;
+  Value uniform_value(const tile::Type& type, std::vector<ValueId> rows);  // i64 becomes an index
+  Value registers_value(const tile::Type& type, int stored_rows, Layout layout, std::vector<ValueId> registers);
+  Value from_elements(const tile::Type& type, Layout layout, const std::function<ValueId(int row, int col)>& element);
+  static int stored_rows(const Value& v);
+  ValueId at(const Value& v, int row, int index, Layout layout);  // register `index` of a row, under another layout too
+  ValueId unguarded(const Value& v, int row, int index, Layout layout);
+  ValueId element(const Value& v, int row, int col) { return at(v, row, col, {0, v.column_count()}); }
+  ValueId scalar_of(const Value& v) { return element(v, 0, 0); }
+  ValueId assemble(int lanes, const std::function<ValueId(int lane)>& element);
+
+  // elementwise.cpp
+  Value elementwise(const Inst& inst, ScalarOp op);
+  std::optional<Value> index_arithmetic(ScalarOp op, const Value& a, const Value& b);
+  std::optional<Value> divide(ScalarOp op, const Value& a, const Value& b);
+  std::optional<Value> lane_limit(ScalarOp op, const Value& a, const Value& b, Layout layout);
+  std::optional<Value> and_masks(const Value& a, const Value& b);
+  Facts result_facts(ScalarOp op, const std::vector<const Value*>& operands, int row) const;
+  DType lane_dtype(int columns) const;
+
+  // memory.cpp
+  Value load(const Inst& inst);
+  void store(const Inst& inst);
+  struct Access {
+    int buffer;
+    const Value& index;
+    const Value* mask;  // null: none
+  };
+  bool contiguous(const Access& access, Layout layout) const;
+  ValueId load_scalar(const Access& access, int row, int col);
+  std::vector<ValueId> load_row_of_scalars(const Access& access, int row, int cols);
+
+  // contract.cpp
+  Value dot(const Inst& inst);
+  Value reduce(const Inst& inst, Combine combine);
+  Value transpose(const Inst& inst);
+  ValueId combine_all(Combine combine, std::vector<ValueId> parts);
+
+  const tile::Function& f_;
+  Builder b_;
+  IndexMath math_;
+  int width_ = 1;         // lanes of a full vector
+  int element_bits_ = 8;  // of the dtype that fills a vector with them
+  std::vector<bool> by_element_;  // tiles that are used one scalar at a time: left operands of dots
+  std::vector<Value> values_;
+};
+
+// Which values only reach left operands of dots, through elementwise ops.
+std::vector<bool> used_by_element(const tile::Function& function);
+
+}  // namespace weft::kernel::simd

@@ -1,0 +1,81 @@
+// Loads and stores: vector, scalar or gather by the form of the index.
+#include "kernel/simd/lowering.h"
+
+namespace weft::kernel::simd {
+
+bool Lowering::contiguous(const Access& access, Layout layout) const {
+  return layout.lanes > 0 && access.index.form == Value::Form::Index && access.index.lane.is(1);
+}
+
+ValueId Lowering::load_scalar(const Access& access, int row, int col) {
+  const ValueId index = element(access.index, row, col);
+  if (!access.mask) return b_.load(access.buffer, index, 0);
+  const tile::Type type = tile::Type::scalar(f_.buffers[access.buffer].dtype);
+  b_.begin_if(element(*access.mask, row, col), {type});
+  b_.begin_else({b_.load(access.buffer, index, 0)});
+  return b_.end_if({b_.constant(type.dtype, 0)})[0];
+}
+
+// The scalars of a row under one condition, in one branch.
+std::vector<ValueId> Lowering::load_row_of_scalars(const Access& access, int row, int cols) {
+  const Access plain{access.buffer, access.index, nullptr};
+  const bool branch = access.mask && access.mask->uniform();
+  const tile::Type type = tile::Type::scalar(f_.buffers[access.buffer].dtype);
+  if (branch) b_.begin_if(element(*access.mask, row, 0), std::vector<tile::Type>(cols, type));
+  std::vector<ValueId> scalars;
+  for (int col = 0; col < cols; ++col) scalars.push_back(load_scalar(branch ? plain : access, row, col));
+  if (!branch) return scalars;
+  b_.begin_else(std::move(scalars));
+  return b_.end_if(std::vector<ValueId>(cols, b_.constant(type.dtype, 0)));
+}
+
+Value Lowering::load(const Inst& inst) {
+  const tile::Type& result = type(inst.results[0]);
+  const Access access{static_cast<int>(inst.imm), in(inst, 0), inst.operands.size() > 1 ? &in(inst, 1) : nullptr};
+  int rows = stored_rows(access.index);
+  if (access.mask) rows = std::max(rows, stored_rows(*access.mask));
+  const bool uniform = access.index.uniform() && (!access.mask || access.mask->uniform());
+  const Layout to = uniform ? Layout{} : layout(inst.results[0]);
+  std::vector<ValueId> registers;
+  for (int row = 0; row < rows; ++row) {
+    if (to.lanes == 0) {
+      const auto scalars = load_row_of_scalars(access, row, to.count);
+      registers.insert(registers.end(), scalars.begin(), scalars.end());
+      continue;
+    }
+    for (int i = 0; i < to.count; ++i) {
+      const ValueId mask = access.mask ? at(*access.mask, row, i, to) : -1;
+      if (contiguous(access, to)) {
+        registers.push_back(b_.load(access.buffer, element(access.index, row, i * to.lanes), to.lanes, mask));
+      } else {
+        registers.push_back(b_.gather(access.buffer, at(access.index, row, i, to), mask));
+      }
+    }
+  }
+  return registers_value(result, rows, to, std::move(registers));
+}
+
+void Lowering::store(const Inst& inst) {
+  const Value& value = in(inst, 0);
+  const Access access{static_cast<int>(inst.imm), in(inst, 1), inst.operands.size() > 2 ? &in(inst, 2) : nullptr};
+  const Layout to = natural_layout(type(inst.operands[1]));
+  const int rows = type(inst.operands[1]).shape[0];
+  for (int row = 0; row < rows; ++row) {
+    for (int i = 0; i < to.count; ++i) {
+      const ValueId stored = at(value, row, i, to);
+      const ValueId mask = access.mask ? at(*access.mask, row, i, to) : -1;
+      if (contiguous(access, to)) {
+        b_.store(access.buffer, stored, element(access.index, row, i * to.lanes), mask);
+      } else if (to.lanes > 0) {
+        b_.scatter(access.buffer, stored, at(access.index, row, i, to), mask);
+      } else {
+        const ValueId index = element(access.index, row, i);
+        if (mask >= 0) b_.begin_if(mask, {});
+        b_.store(access.buffer, stored, index);
+        if (mask >= 0) b_.begin_else({}), b_.end_if({});
+      }
+    }
+  }
+}
+
+}  // namespace weft::kernel::simd
