@@ -50,23 +50,23 @@ std::vector<bool> used_by_element(const tile::Function& function) {
   return single;
 }
 
-Lowering::Lowering(const tile::Function& function, const SimdTarget& target)
+Lowering::Lowering(const tile::Function& function, const Machine& machine)
     : f_(function), b_(function.name), math_(b_), by_element_(used_by_element(function)), values_(function.types.size()) {
   for (const ssa::Buffer& buffer : f_.buffers) b_.add_buffer(buffer);
   for (int i = 0; i < f_.sizes; ++i) b_.add_size();
-  choose_width(target);
+  choose_width(machine);
 }
 
 // The widest dtype among buffers and tiles decides; i64 and bool only when memory holds them, as they mostly are indices
 // and masks.
-void Lowering::choose_width(const SimdTarget& target) {
+void Lowering::choose_width(const Machine& machine) {
   int widest = 8;
   for (const ssa::Buffer& buffer : f_.buffers) widest = std::max(widest, bits(buffer.dtype));
   for (const tile::Type& type : f_.types) {
     if (type.rank == 2 && type.dtype != DType::I64 && type.dtype != DType::Bool) widest = std::max(widest, bits(type.dtype));
   }
   element_bits_ = widest;
-  width_ = std::max(1, target.vector_bytes * 8 / widest);
+  width_ = std::max(1, machine.lanes(widest));
 }
 
 Result<Function> Lowering::run() {
@@ -192,9 +192,9 @@ void Lowering::lower_if(const Inst& inst) {
 
 }  // namespace simd
 
-Result<Function> lower_simd(const tile::Function& function, const SimdTarget& target) {
+Result<Function> lower_simd(const tile::Function& function, const Machine& machine) {
   WEFT_TRY(tile::verify(function));
-  return simd::Lowering(function, target).run();
+  return simd::Lowering(function, machine).run();
 }
 
 }  // namespace weft::kernel

@@ -11,15 +11,12 @@
 // A scalar access under a mask is a kernel `if`, so that no emitter needs a masked scalar access.
 #pragma once
 
+#include "base/machine.h"
 #include "kernel/kernel.h"
 #include "tile/tile.h"
 
 namespace weft::kernel {
 
-struct SimdTarget {
-  int vector_bytes = 32;
-};
-
-Result<Function> lower_simd(const tile::Function& function, const SimdTarget& target);
+Result<Function> lower_simd(const tile::Function& function, const Machine& machine);
 
 }  // namespace weft::kernel

@@ -40,14 +40,14 @@ struct Value {
 
 class Lowering {
  public:
-  Lowering(const tile::Function& function, const SimdTarget& target);
+  Lowering(const tile::Function& function, const Machine& machine);
   Result<Function> run();
 
  private:
   using Inst = ssa::Inst;
 
   // lower.cpp: structure
-  void choose_width(const SimdTarget& target);
+  void choose_width(const Machine& machine);
   void block(const ssa::Block& block);
   void inst(const Inst& inst);
   void lower_for(const Inst& inst);
