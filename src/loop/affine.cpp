@@ -258,6 +258,24 @@ Affine address(const Group& g, ParamId param, const std::vector<ExprId>& coordin
   return result;
 }
 
+ExprId address_expr(Group& g, ParamId param, const std::vector<ExprId>& coordinates) {
+  const Param p = g.params[param];
+  const int rank = static_cast<int>(p.shape.size());
+  const int split = p.map.panel > 0 ? p.map.panel_axis : -1;
+  const auto inner = [&](ExprId sum, int axis) {
+    return g.iadd(g.imul(sum, g.size(p.shape[axis])), coordinates[axis]);
+  };
+  ExprId sum = g.constant_i64(0);
+  if (split >= 0) sum = g.ifloordiv(coordinates[split], g.constant_i64(p.map.panel));
+  for (int i = 0; i < rank; ++i) {
+    const int axis = p.map.order.empty() ? i : p.map.order[i];
+    if (axis != split) sum = inner(sum, axis);
+  }
+  if (split < 0) return sum;
+  const ExprId panel = g.constant_i64(p.map.panel);
+  return g.iadd(g.imul(sum, panel), g.imod(coordinates[split], panel));
+}
+
 std::vector<ExprId> used_exprs(const Group& g, ExprId root) {
   std::vector<ExprId> order, stack{root};
   std::vector<std::uint8_t> state(g.exprs().size(), 0);  // 1: operands pushed, 2: in order

@@ -2,18 +2,13 @@
 #pragma once
 
 #include "loop/group.h"
+#include "loop/linear.h"
 
 namespace weft::loop {
 
 // The expression that `e` equals, or nothing; may rewrite `e` into its canonical form (constants on the right).
 std::optional<ExprId> fold(Group& group, Expr& e);
 
-// An i64 expression as constant + sum of coefficient * atom, where atoms are expressions that are not sums themselves.
-struct Linear {
-  Dim constant;
-  std::vector<std::pair<ExprId, Dim>> terms;  // sorted by atom, no zero coefficients
-};
-Linear linear(const Group& group, ExprId e);
 ExprId emit(Group& group, const Linear& form);
 std::optional<Dim> as_dim(const Group& group, ExprId e);  // of i64 constants and sizes
 // The greatest value of e, when it is known to be at least 0 and to have one.

@@ -50,7 +50,8 @@ struct Schedule {
 
 Schedule schedule(const loop::Group& group, const Machine& machine, const DimFacts& facts);
 
-// Number of programs of a variant.
+// Programs that share a grid loop: blocks of its steps. Their product is the number of programs of a variant.
+Dim grid_blocks(const loop::Group& group, const Record& record, loop::LoopId loop);
 Dim grid_size(const loop::Group& group, const Record& record);
 
 }  // namespace weft::schedule

@@ -1,0 +1,222 @@
+// Loops: which steps a program runs, where tiles are whole, what is carried and how reductions accumulate.
+#include "tile/lower/lowerer.h"
+
+namespace weft::tile {
+
+bool Lowerer::has_tail(LoopId id) const {
+  const Dim& extent = g_.loops[id].extent;
+  return tile(id) > 1 && !mod(extent, Dim(tile(id))).is(0);
+}
+
+bool Lowerer::masked() const {
+  for (LoopId l : stack_) {
+    if (active_[l]->mask >= 0) return true;
+  }
+  return false;
+}
+
+void Lowerer::enter(LoopId id, ValueId base, bool masked) {
+  Active a;
+  a.base = a.index = base;
+  if (tiled(id)) {
+    const int t = tile(id), axis = record_.loops[id].axis;
+    a.index = b_.add(base, axis == 0 ? b_.iota(t, 1, 0) : b_.iota(1, t, 1));
+    if (masked) {
+      const Dim& extent = g_.loops[id].extent;
+      a.mask = b_.lt(a.index, size(extent));
+      if (axis == 0) a.index = b_.min(a.index, size(extent - 1));
+    }
+  }
+  active_[id] = a;
+  stack_.push_back(id);
+  frames_.emplace_back();
+}
+
+void Lowerer::leave(LoopId id) {
+  frames_.pop_back();
+  stack_.pop_back();
+  active_[id].reset();
+}
+
+const Lowerer::Effects& Lowerer::effects(const Stmt& s) {
+  const auto [it, fresh] = effects_.try_emplace(s.id);
+  if (!fresh) return it->second;
+  Effects result;
+  const auto visit = [&](const auto& self, const std::vector<Stmt>& body) -> void {
+    for (const Stmt& inner : body) {
+      if (inner.kind == Stmt::Kind::Update || inner.kind == Stmt::Kind::Set) result.assigned.insert(inner.id);
+      if (inner.kind == Stmt::Kind::Store) result.stored.insert(inner.id);
+      self(self, inner.body);
+    }
+  };
+  visit(visit, s.body);
+  return effects_[s.id] = std::move(result);
+}
+
+void Lowerer::find_axes(const Stmt& s, std::set<int> axes, std::map<LocalId, Accumulation>& into) const {
+  if (g_.loops[s.id].kind == loop::LoopKind::Reduce && tiled(s.id)) axes.insert(record_.loops[s.id].axis);
+  for (const Stmt& inner : s.body) {
+    if (inner.kind == Stmt::Kind::Loop) find_axes(inner, axes, into);
+    if (inner.kind != Stmt::Kind::Update) continue;
+    Accumulation& a = into[inner.id];
+    WEFT_CHECK(a.combine == Combine::None || a.combine == inner.combine, "a local is reduced in two ways");
+    a.local = inner.id;
+    a.combine = inner.combine;
+    a.axes.insert(axes.begin(), axes.end());
+  }
+}
+
+// Before the outermost reduce loop of a local: it becomes a tile that also spans the tiled reduce loops' axes and starts
+// at the identity.
+std::vector<Lowerer::Accumulation> Lowerer::begin_accumulate(const Stmt& s) {
+  std::vector<Accumulation> result;
+  if (g_.loops[s.id].kind != loop::LoopKind::Reduce) return result;
+  std::map<LocalId, Accumulation> found;
+  find_axes(s, {}, found);
+  for (auto& [id, a] : found) {
+    const auto it = locals_.find(id);
+    if (it == locals_.end() || it->second.accumulating || a.axes.empty()) continue;
+    Local& local = it->second;
+    a.before = local.value;
+    a.before_type = local.type;
+    for (const int axis : a.axes) {
+      WEFT_CHECK(local.type.shape[axis] == 1, "two tiled loops on one axis");
+      local.type.shape[axis] = 0;  // set below
+    }
+    const auto size_axis = [&](const auto& self, const Stmt& loop) -> void {
+      if (tiled(loop.id) && g_.loops[loop.id].kind == loop::LoopKind::Reduce && effects(loop).assigned.count(id)) {
+        auto& extent = local.type.shape[record_.loops[loop.id].axis];
+        WEFT_CHECK(extent == 0 || extent == tile(loop.id), "tiles of one accumulator differ in size");
+        extent = tile(loop.id);
+      }
+      for (const Stmt& inner : loop.body) {
+        if (inner.kind == Stmt::Kind::Loop) self(self, inner);
+      }
+    };
+    size_axis(size_axis, s);
+    local.accumulating = true;
+    local.value = as(identity(a.combine, local.type.dtype), local.type);
+    result.push_back(a);
+  }
+  std::set<LocalId> changed;
+  for (const auto& a : result) changed.insert(a.local);
+  forget(changed, {});
+  return result;
+}
+
+void Lowerer::end_accumulate(std::vector<Accumulation>& accumulations) {
+  for (Accumulation& a : accumulations) {
+    Local& local = locals_.at(a.local);
+    ValueId v = local.value;
+    for (const int axis : a.axes) v = b_.reduce(a.combine, v, axis);
+    local.type = a.before_type;
+    local.value = as(combined(a.combine, a.before, v), local.type);
+    local.accumulating = false;
+    forget({a.local}, {});
+  }
+}
+
+void Lowerer::step(const Stmt& s, ValueId base, bool masked) {
+  enter(s.id, base, masked);
+  block(s.body);
+  leave(s.id);
+}
+
+// for base = lo; base < hi; base += tile, carrying the locals that the body assigns.
+void Lowerer::steps(const Stmt& s, ValueId lo, ValueId hi, bool masked) {
+  const Effects& e = effects(s);
+  std::vector<LocalId> carried;
+  std::vector<ValueId> inits;
+  for (LocalId id : e.assigned) {
+    const auto it = locals_.find(id);
+    if (it == locals_.end()) continue;
+    carried.push_back(id);
+    inits.push_back(it->second.value);
+  }
+  forget(e.assigned, e.stored);
+  const auto loop = b_.begin_for(lo, hi, b_.constant_i64(tile(s.id)), inits);
+  for (std::size_t i = 0; i < carried.size(); ++i) locals_.at(carried[i]).value = loop.carried[i];
+  step(s, loop.iv, masked);
+  std::vector<ValueId> next;
+  for (LocalId id : carried) next.push_back(locals_.at(id).value);
+  const auto results = b_.end_for(next);
+  for (std::size_t i = 0; i < carried.size(); ++i) locals_.at(carried[i]).value = results[i];
+  forget(e.assigned, e.stored);
+}
+
+// The elements [lo, hi) of a loop. Whole tiles run without masks, unless something around is masked anyway.
+void Lowerer::range(const Stmt& s, ValueId lo, ValueId hi) {
+  const LoopId id = s.id;
+  const Dim& extent = g_.loops[id].extent;
+  const int t = tile(id);
+  const bool grid = record_.loops[id].grid;
+  if (!grid && extent.is(t)) return step(s, lo, false);
+  if (!has_tail(id)) return steps(s, lo, hi, false);
+  const Dim whole = floor_div(extent, Dim(t)) * Dim(t);
+  if (!grid && extent.is_const() && extent.value() > 0) {
+    if (whole.is(t)) step(s, lo, false);
+    if (whole.value() > t) steps(s, lo, size(whole), false);
+    return step(s, size(whole), true);
+  }
+  if (masked()) return steps(s, lo, hi, true);
+  steps(s, lo, grid ? b_.min(hi, size(whole)) : size(whole), false);
+  steps(s, size(whole), hi, true);
+}
+
+void Lowerer::loop(const Stmt& s) {
+  if (record_.loops[s.id].grid) return grid_loop(s);
+  auto accumulations = begin_accumulate(s);
+  range(s, b_.constant_i64(0), size(g_.loops[s.id].extent));
+  end_accumulate(accumulations);
+}
+
+// One step per program: tiles that may be cut off are decided once for all grid loops in a row.
+void Lowerer::grid_loop(const Stmt& s) {
+  const LoopId id = s.id;
+  const auto& plan = record_.loops[id];
+  const Dim& extent = g_.loops[id].extent;
+  if (plan.block > 1) {
+    const ValueId lo = b_.mul(grid_coordinate_[id], b_.constant_i64(plan.block * tile(id)));
+    return range(s, lo, b_.min(b_.add(lo, b_.constant_i64(plan.block * tile(id))), size(extent)));
+  }
+  const ValueId base = b_.mul(grid_coordinate_[id], b_.constant_i64(tile(id)));
+  const bool always_cut = has_tail(id) && extent.is_const() && extent.value() < tile(id);
+  if (has_tail(id) && !always_cut) partial_.push_back(id);
+  enter(id, base, always_cut);
+  const Stmt* inner = s.body.size() == 1 && s.body[0].kind == Stmt::Kind::Loop ? &s.body[0] : nullptr;
+  if (inner && record_.loops[inner->id].grid && record_.loops[inner->id].block == 1) {
+    grid_loop(*inner);
+  } else if (partial_.empty()) {
+    block(s.body);
+  } else {
+    std::vector<LoopId> partial;
+    partial.swap(partial_);
+    ValueId full = -1;
+    for (LoopId l : partial) {
+      const ValueId end = b_.add(active_[l]->base, b_.constant_i64(tile(l)));
+      full = both(full, b_.scalar(ScalarOp::Le, {end, size(g_.loops[l].extent)}));
+    }
+    const auto cut = [&](bool masked) {
+      const auto saved = active_;
+      const auto stack = stack_;
+      frames_.emplace_back();
+      for (LoopId l : partial) {
+        if (!masked) continue;
+        enter(l, active_[l]->base, true);
+        stack_.pop_back();
+      }
+      block(s.body);
+      frames_.resize(frames_.size() - 1 - (masked ? partial.size() : 0));
+      active_ = saved;
+      stack_ = stack;
+    };
+    b_.begin_if(full, {});
+    cut(false);
+    b_.begin_else({});
+    cut(true);
+    b_.end_if({});
+  }
+  leave(id);
+}
+
+}  // namespace weft::tile

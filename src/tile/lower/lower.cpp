@@ -1,0 +1,207 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "tile/lower/lowerer.h"
+
+namespace weft::tile {
+
+using loop::Role;
+
+Lowerer::Lowerer(const loop::Group& group, const schedule::Record& record)
+    : g_(group), record_(record), b_(group.name) {
+  active_.resize(g_.loops.size());
+  grid_coordinate_.assign(g_.loops.size(), -1);
+  frames_.emplace_back();
+}
+
+Result<void> Lowerer::check_record() const {
+  if (record_.loops.size() != g_.loops.size()) return internal_error("a record does not fit its group");
+  for (std::size_t i = 0; i < g_.loops.size(); ++i) {
+    const auto& p = record_.loops[i];
+    const bool good = p.axis >= -1 && p.axis <= 1 && p.tile >= 1 && p.block >= 1 &&
+                      (p.axis < 0 || g_.loops[i].kind != loop::LoopKind::Serial) &&
+                      (!p.grid || g_.loops[i].kind == loop::LoopKind::Parallel) &&
+                      p.grid == (std::count(record_.grid_order.begin(), record_.grid_order.end(), static_cast<int>(i)) == 1);
+    if (!good) return internal_error(fmt::format("the plan of i{} is not possible", i));
+  }
+  // Grid loops stand in the chain of only statements from the root.
+  std::size_t found = 0;
+  const std::vector<Stmt>* body = &g_.body;
+  while (body->size() == 1 && body->front().kind == Stmt::Kind::Loop) {
+    found += record_.loops[body->front().id].grid;
+    body = &body->front().body;
+  }
+  if (found != record_.grid_order.size()) return internal_error("a loop on the grid has siblings");
+  for (const auto& p : g_.params) {
+    if (bits(p.dtype) < 8) return unsupported("dtype", fmt::format("kernels on packed {} elements", name(p.dtype)));
+    if (p.role == Role::OnChip && !loop::storage_elements(p.shape, p.map).is_const()) {
+      return unsupported("on-chip-size", "an on-chip buffer of symbolic size");
+    }
+  }
+  return {};
+}
+
+void Lowerer::declare_buffers() {
+  std::vector<bool> read(g_.params.size()), written(g_.params.size());
+  for (const auto& e : g_.exprs()) {
+    if (e.op == loop::Op::Load || e.op == loop::Op::LoadIf) read[e.id] = true;
+  }
+  const auto visit = [&](const auto& self, const std::vector<Stmt>& body) -> void {
+    for (const Stmt& s : body) {
+      if (s.kind == Stmt::Kind::Store) {
+        written[s.id] = true;
+        if (s.combine != Combine::None) read[s.id] = true;
+      }
+      if (s.kind == Stmt::Kind::Update || s.kind == Stmt::Kind::Set) changing_.insert(s.id);
+      self(self, s.body);
+    }
+  };
+  visit(visit, g_.body);
+  buffer_of_.assign(g_.params.size(), -1);
+  for (const bool on_chip : {false, true}) {
+    for (std::size_t i = 0; i < g_.params.size(); ++i) {
+      const auto& p = g_.params[i];
+      if ((p.role == Role::OnChip) != on_chip) continue;
+      ssa::Buffer buffer{p.dtype, on_chip ? ssa::Space::OnChip : ssa::Space::Memory, read[i], written[i], 0};
+      if (on_chip) buffer.elements = loop::storage_elements(p.shape, p.map).value();
+      buffer_of_[i] = b_.add_buffer(buffer);
+      if (!on_chip) buffers_.push_back(static_cast<ParamId>(i));
+    }
+  }
+  for (std::size_t i = 0; i < g_.loops.size(); ++i) any_tile_ = any_tile_ || tiled(static_cast<LoopId>(i));
+}
+
+// program_id = mixed radix over the grid loops' block counts, the last of grid_order fastest.
+void Lowerer::split_grid() {
+  if (record_.grid_order.empty()) return;
+  ValueId rest = b_.program_id();
+  for (std::size_t i = record_.grid_order.size(); i-- > 0;) {
+    const LoopId id = record_.grid_order[i];
+    const Dim count = schedule::grid_blocks(g_, record_, id);
+    if (count.is(1)) {
+      grid_coordinate_[id] = b_.constant_i64(0);
+    } else if (i == 0) {
+      grid_coordinate_[id] = rest;
+    } else {
+      grid_coordinate_[id] = b_.scalar(ScalarOp::Mod, {rest, size(count)});
+      rest = b_.scalar(ScalarOp::FloorDiv, {rest, size(count)});
+    }
+  }
+}
+
+Result<Lowered> Lowerer::run() {
+  WEFT_TRY(check_record());
+  declare_buffers();
+  split_grid();
+  block(g_.body);
+  Lowered result;
+  result.function = b_.finish();
+  ssa::eliminate_dead(result.function);
+  result.buffers = std::move(buffers_);
+  result.sizes = std::move(sizes_);
+  result.grid = schedule::grid_size(g_, record_);
+  return result;
+}
+
+void Lowerer::block(const std::vector<Stmt>& body) {
+  std::set<LocalId> declared;
+  for (const Stmt& s : body) {
+    if (s.kind == Stmt::Kind::Local) declared.insert(s.id);
+    statement(s);
+  }
+  forget(declared, {});
+  for (LocalId id : declared) locals_.erase(id);
+}
+
+void Lowerer::statement(const Stmt& s) {
+  switch (s.kind) {
+    case Stmt::Kind::Loop: return loop(s);
+    case Stmt::Kind::Local: return declare(s);
+    case Stmt::Kind::Update: return update(s);
+    case Stmt::Kind::Set: {
+      Local& local = locals_.at(s.id);
+      const ValueId v = eval(s.value);
+      local.value = as(v, local.type);
+      return forget({s.id}, {});
+    }
+    case Stmt::Kind::Store: return store(s);
+  }
+}
+
+// A local that changes has the shape of all tiled loops around it; one that doesn't, that of its value.
+void Lowerer::declare(const Stmt& s) {
+  const ValueId v = eval(s.value);
+  Local local;
+  local.type = b_.type(v);
+  if (changing_.count(s.id)) {
+    local.type = any_tile_ ? Type::tile(g_.locals[s.id], 1, 1) : Type::scalar(g_.locals[s.id]);
+    for (LoopId l : stack_) {
+      if (tiled(l)) local.type.shape[record_.loops[l].axis] = tile(l);
+    }
+  }
+  local.value = as(v, local.type);
+  forget({s.id}, {});
+  locals_[s.id] = local;
+}
+
+// acc + a * b as a dot of a column and a row, or as multiply-add.
+ValueId Lowerer::multiply_add(const Stmt& s, ValueId acc) {
+  const loop::Expr e = g_.expr(s.value);
+  ValueId a = eval(e.args[0]), b = eval(e.args[1]);
+  const Type type = b_.type(acc);
+  const auto column = [&](ValueId v) { return b_.type(v).rank == 2 && type.shape[0] > 1 && b_.type(v).shape == std::array<std::int32_t, 2>{type.shape[0], 1}; };
+  const auto row = [&](ValueId v) { return b_.type(v).rank == 2 && type.shape[1] > 1 && b_.type(v).shape == std::array<std::int32_t, 2>{1, type.shape[1]}; };
+  if (row(a) && column(b)) std::swap(a, b);
+  if (column(a) && row(b)) return b_.dot(a, b, acc);
+  if (!is_float(e.dtype)) return b_.add(acc, b_.mul(a, b));
+  return b_.scalar(ScalarOp::Fma, {a, b, acc});
+}
+
+void Lowerer::update(const Stmt& s) {
+  Local& local = locals_.at(s.id);
+  // Elements past the end of a reduce loop contribute nothing.
+  ValueId mask = -1;
+  for (LoopId l : stack_) {
+    if (g_.loops[l].kind == loop::LoopKind::Reduce && local.accumulating) mask = both(mask, active_[l]->mask);
+  }
+  ValueId next = -1;
+  if (mask < 0 && s.combine == Combine::Sum && g_.expr(s.value).op == loop::Op::Mul) {
+    next = multiply_add(s, local.value);
+  } else {
+    ValueId v = eval(s.value);
+    if (mask >= 0) v = b_.select(mask, v, identity(s.combine, g_.locals[s.id]));
+    next = combined(s.combine, local.value, v);
+  }
+  Local& now = locals_.at(s.id);
+  now.value = as(next, now.type);
+  forget({s.id}, {});
+}
+
+void Lowerer::store(const Stmt& s) {
+  ValueId v = eval(s.value);
+  const loop::Linear form = loop::linear(g_, loop::address_expr(g_, s.id, s.index));
+  for (const auto& [atom, c] : form.terms) eval(atom);
+  ValueId index = emit_address(form);
+  ValueId mask = -1;
+  Type shape = Type::scalar(DType::I64);
+  for (LoopId l : stack_) {
+    if (!tiled(l) || g_.loops[l].kind == loop::LoopKind::Reduce) continue;
+    shape = join(shape, b_.type(active_[l]->index));
+    WEFT_CHECK(b_.type(index).shape[record_.loops[l].axis] == tile(l),
+               "a store does not depend on a tiled loop around it");
+    mask = both(mask, active_[l]->mask);
+  }
+  index = as(index, join(shape, b_.type(index)));
+  if (mask >= 0) mask = as(mask, b_.type(index));
+  const int buffer = buffer_of_[s.id];
+  if (s.combine != Combine::None) v = combined(s.combine, b_.load(buffer, index, mask), v);
+  b_.store(buffer, as(v, b_.type(index)), index, mask);
+  forget({}, {s.id});
+}
+
+Result<Lowered> lower(const loop::Group& group, const schedule::Record& record) {
+  return Lowerer(group, record).run();
+}
+
+}  // namespace weft::tile

@@ -1,0 +1,127 @@
+// The state of lowering one group under one record. Private to tile/lower.
+//
+// Each loop whose body is being emitted is active: its variable is a scalar counter, or a tile of indices along its
+// axis. An expression becomes a scalar, [R,1], [1,C] or [R,C] tile by the tiled loops it depends on.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "loop/group.h"
+#include "loop/linear.h"
+#include "schedule/schedule.h"
+#include "tile/lower.h"
+#include "tile/tile.h"
+
+namespace weft::tile {
+
+using loop::ExprId;
+using loop::LocalId;
+using loop::LoopId;
+using loop::ParamId;
+using loop::Stmt;
+
+class Lowerer {
+ public:
+  Lowerer(const loop::Group& group, const schedule::Record& record);
+  Result<Lowered> run();
+
+ private:
+  struct Active {
+    ValueId base = -1;   // the counter, or the first element of the tile
+    ValueId index = -1;  // what the loop variable means; rows past the end repeat the last one
+    ValueId mask = -1;   // which elements of the tile are in range; -1: all
+  };
+  struct Local {
+    ValueId value = -1;
+    Type type;                 // of a local that changes
+    bool accumulating = false; // inside the reduce loops that update it
+  };
+  struct Effects {  // of a statement
+    std::set<LocalId> assigned;
+    std::set<ParamId> stored;
+  };
+  struct Depends {  // what an expression reads
+    std::vector<bool> loops, locals, params;
+  };
+  struct Accumulation {
+    LocalId local = 0;
+    Combine combine = Combine::None;
+    std::set<int> axes;
+    ValueId before = -1;
+    Type before_type;
+  };
+
+  // lower.cpp: set-up and statements
+  Result<void> check_record() const;
+  void declare_buffers();
+  void split_grid();
+  void block(const std::vector<Stmt>& body);
+  void statement(const Stmt& s);
+  void declare(const Stmt& s);
+  void update(const Stmt& s);
+  void store(const Stmt& s);
+  ValueId multiply_add(const Stmt& s, ValueId acc);
+
+  // loops.cpp
+  void loop(const Stmt& s);
+  void grid_loop(const Stmt& s);
+  void range(const Stmt& s, ValueId lo, ValueId hi);
+  void steps(const Stmt& s, ValueId lo, ValueId hi, bool masked);
+  void step(const Stmt& s, ValueId base, bool masked);
+  void enter(LoopId id, ValueId base, bool masked);
+  void leave(LoopId id);
+  std::vector<Accumulation> begin_accumulate(const Stmt& s);
+  void end_accumulate(std::vector<Accumulation>& accumulations);
+  void find_axes(const Stmt& s, std::set<int> axes, std::map<LocalId, Accumulation>& into) const;
+  const Effects& effects(const Stmt& loop);
+  bool tiled(LoopId id) const { return record_.loops[id].axis >= 0; }
+  int tile(LoopId id) const { return tiled(id) ? record_.loops[id].tile : 1; }
+  bool has_tail(LoopId id) const;
+  bool masked() const;
+
+  // eval.cpp: expressions
+  ValueId eval(ExprId root);
+  ValueId compute(ExprId id);
+  std::vector<ExprId> operands(ExprId id);
+  ValueId divided(const loop::Expr& e);
+  ValueId wrap(const loop::Expr& e);
+  ValueId not_empty(ExprId load);
+  const loop::Linear& address(ExprId load);
+  ValueId emit_address(const loop::Linear& form);
+  ValueId lane_mask(const Depends& on) const;
+  ValueId size(const Dim& d);
+  ValueId both(ValueId a, ValueId b) { return a < 0 ? b : b < 0 ? a : b_.logical_and(a, b); }
+  ValueId as(ValueId v, const Type& shape);  // broadcast to the shape of a type
+  ValueId combined(Combine c, ValueId a, ValueId b);
+  ValueId identity(Combine c, DType t);
+  const Depends& depends(ExprId id);
+  std::optional<ValueId> known(ExprId id) const;
+  void forget(const std::set<LocalId>& locals, const std::set<ParamId>& params);
+
+  loop::Group g_;  // a copy: addresses are built as expressions
+  const schedule::Record& record_;
+  Builder b_;
+  std::vector<ParamId> buffers_;
+  std::vector<int> buffer_of_;  // by param
+  std::vector<Dim> sizes_;
+  std::map<Dim, int> size_numbers_;
+  std::vector<ValueId> grid_coordinate_;  // by loop, of those on the grid
+  std::vector<std::optional<Active>> active_;
+  std::vector<LoopId> stack_;
+  std::vector<LoopId> partial_;  // grid tiles that may be cut off
+  std::map<LocalId, Local> locals_;
+  std::set<LocalId> changing_;
+  bool any_tile_ = false;
+  std::vector<std::map<ExprId, ValueId>> frames_;
+  std::vector<Depends> depends_;
+  std::map<ExprId, loop::Linear> addresses_;
+  std::map<LoopId, Effects> effects_;
+};
+
+// The smallest shape that both broadcast to, of a's dtype.
+Type join(const Type& a, const Type& b);
+
+}  // namespace weft::tile
