@@ -171,6 +171,9 @@ class Verifier {
         }
         case Stmt::Kind::Local:
           if (s.id < 0 || s.id >= static_cast<int>(g_.locals.size())) return bad("an unknown local is declared");
+          if (scope.declared[s.id] >= 0 && scope.declared[s.id] != static_cast<int>(scope.loops.size())) {
+            return bad(fmt::format("t{} is declared again inside its scope", s.id));
+          }
           WEFT_TRY(value(s.value, g_.locals[s.id], scope));
           scope.declared[s.id] = static_cast<int>(scope.loops.size());
           break;

@@ -129,11 +129,14 @@ Term conv_term(Reader& r, const Node& node, const std::vector<ExprId>& at) {
     w_at[w_space + d] = window[d];
     inside = r.both(inside, i.inside);
   }
-  term.value = product(group, term.dtype, r.read(node.operands[0], x_at, inside), r.read(node.operands[1], w_at));
-  // Outside, the read gives 0 only when it is a plain load; otherwise the term is dropped by hand.
-  if (inside >= 0) {
-    term.value = group.scalar(ScalarOp::Select, term.dtype, {inside, term.value, group.cast(group.constant_i64(0), term.dtype)});
+  ExprId x_value = r.read(node.operands[0], x_at, inside);
+  // Outside, a plain load gives 0 by itself; what is read through a chain is made 0 by hand. The product stays outermost:
+  // that is what a dot is recognised by.
+  if (inside >= 0 && group.expr(x_value).op != Op::LoadIf) {
+    ExprId zero = group.cast(group.constant_i64(0), group.expr(x_value).dtype);
+    x_value = group.scalar(ScalarOp::Select, group.expr(x_value).dtype, {inside, x_value, zero});
   }
+  term.value = product(group, term.dtype, x_value, r.read(node.operands[1], w_at));
   return term;
 }
 

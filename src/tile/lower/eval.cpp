@@ -5,7 +5,7 @@
 
 namespace weft::tile {
 
-using loop::Op;
+using LOp = loop::Op;
 
 Type join(const Type& a, const Type& b) {
   Type r = a;
@@ -63,9 +63,9 @@ const Lowerer::Depends& Lowerer::depends(ExprId id) {
       add(d.locals, depends_[a].locals);
       add(d.params, depends_[a].params);
     }
-    if (e.op == Op::Index) d.loops[e.id] = true;
-    if (e.op == Op::Local) d.locals[e.id] = true;
-    if (e.op == Op::Load || e.op == Op::LoadIf) d.params[e.id] = true;
+    if (e.op == LOp::Index) d.loops[e.id] = true;
+    if (e.op == LOp::Local) d.locals[e.id] = true;
+    if (e.op == LOp::Load || e.op == LOp::LoadIf) d.params[e.id] = true;
     depends_.push_back(std::move(d));
   }
   return depends_[id];
@@ -92,9 +92,9 @@ std::optional<ValueId> Lowerer::known(ExprId id) const {
 
 std::vector<ExprId> Lowerer::operands(ExprId id) {
   const loop::Expr& e = g_.expr(id);
-  if (e.op != Op::Load && e.op != Op::LoadIf) return e.args;
+  if (e.op != LOp::Load && e.op != LOp::LoadIf) return e.args;
   std::vector<ExprId> result;
-  if (e.op == Op::LoadIf) result.push_back(e.args[0]);
+  if (e.op == LOp::LoadIf) result.push_back(e.args[0]);
   for (const auto& [atom, c] : address(id).terms) result.push_back(atom);
   return result;
 }
@@ -121,26 +121,26 @@ ValueId Lowerer::eval(ExprId root) {
 ValueId Lowerer::compute(ExprId id) {
   const loop::Expr e = g_.expr(id);
   switch (e.op) {
-    case Op::Const: return is_float(e.dtype) ? b_.constant(e.dtype, e.constant.f) : b_.constant_i64(e.constant.i, e.dtype);
-    case Op::Size: return size(e.dim);
-    case Op::Index: return active_[e.id]->index;
-    case Op::Local: return locals_.at(e.id).value;
-    case Op::Load:
-    case Op::LoadIf: {
+    case LOp::Const: return is_float(e.dtype) ? b_.constant(e.dtype, e.constant.f) : b_.constant_i64(e.constant.i, e.dtype);
+    case LOp::Size: return size(e.dim);
+    case LOp::Index: return active_[e.id]->index;
+    case LOp::Local: return locals_.at(e.id).value;
+    case LOp::Load:
+    case LOp::LoadIf: {
       const loop::Linear form = address(id);
       const ValueId index = emit_address(form);
-      ValueId mask = lane_mask(depends(id));
-      if (e.op == Op::LoadIf) mask = both(mask, *known(e.args[0]));
+      ValueId mask = padded(e) ? -1 : lane_mask(depends(id));
+      if (e.op == LOp::LoadIf) mask = both(mask, *known(e.args[0]));
       if (!g_.checks.empty()) mask = both(mask, not_empty(id));
       if (mask < 0) return b_.load(buffer_of_[e.id], index);
       const Type shape = join(b_.type(index), b_.type(mask));
       return b_.load(buffer_of_[e.id], as(index, shape), as(mask, shape));
     }
-    case Op::Wrap: return wrap(e);
-    case Op::Cast: return b_.cast(*known(e.args[0]), e.dtype);
-    case Op::Bitcast: return b_.bitcast(*known(e.args[0]), e.dtype);
-    case Op::FloorDiv:
-    case Op::Mod:
+    case LOp::Wrap: return wrap(e);
+    case LOp::Cast: return b_.cast(*known(e.args[0]), e.dtype);
+    case LOp::Bitcast: return b_.bitcast(*known(e.args[0]), e.dtype);
+    case LOp::FloorDiv:
+    case LOp::Mod:
       if (const ValueId v = divided(e); v >= 0) return v;
       break;
     default: break;
@@ -150,14 +150,30 @@ ValueId Lowerer::compute(ExprId id) {
   return b_.scalar(*loop::as_scalar(e.op), args);
 }
 
+// Lanes past the end of a panel's axis stay in the panel when it is as wide as the tile.
+bool Lowerer::padded(const loop::Expr& load) const {
+  const loop::StorageMap& map = g_.params[load.id].map;
+  if (map.panel <= 0 || load.op != LOp::Load) return false;
+  for (std::size_t i = 0; i < load.args.size(); ++i) {
+    const loop::Expr& at = g_.expr(load.args[i]);
+    const bool panel = static_cast<int>(i) == map.panel_axis;
+    if (at.op == LOp::Const || at.op == LOp::Size) continue;
+    if (at.op != LOp::Index) return false;
+    const auto& plan = record_.loops[at.id];
+    if (panel != (plan.axis == 1) || (panel && plan.tile != map.panel)) return false;
+    if (panel && !(g_.loops[at.id].extent == g_.params[load.id].shape[i])) return false;
+  }
+  return true;
+}
+
 // A wrapped index into an empty axis has nowhere to go: accesses by it are masked, unless the extent is known.
 ValueId Lowerer::not_empty(ExprId load) {
   ValueId mask = -1;
   for (ExprId used : loop::used_exprs(g_, load)) {
     const loop::Expr w = g_.expr(used);
-    if (w.op != Op::Wrap) continue;
+    if (w.op != LOp::Wrap) continue;
     const loop::Expr extent = g_.expr(w.args[1]);
-    if (extent.op == Op::Const && extent.constant.i > 0) continue;
+    if (extent.op == LOp::Const && extent.constant.i > 0) continue;
     mask = both(mask, b_.scalar(ScalarOp::Gt, {eval(w.args[1]), b_.constant_i64(0)}));
   }
   return mask;
@@ -167,12 +183,12 @@ ValueId Lowerer::not_empty(ExprId load) {
 ValueId Lowerer::divided(const loop::Expr& e) {
   const loop::Expr& x = g_.expr(e.args[0]);
   const loop::Expr& d = g_.expr(e.args[1]);
-  if (x.op != Op::Index || d.op != Op::Const || d.constant.i <= 0 || !tiled(x.id)) return -1;
+  if (x.op != LOp::Index || d.op != LOp::Const || d.constant.i <= 0 || !tiled(x.id)) return -1;
   const Active& a = *active_[x.id];
   const int t = tile(x.id), axis = record_.loops[x.id].axis;
   if (d.constant.i % t != 0 || (axis == 0 && a.mask >= 0)) return -1;
   const ValueId divisor = b_.constant_i64(d.constant.i);
-  if (e.op == Op::FloorDiv) return b_.scalar(ScalarOp::FloorDiv, {a.base, divisor});
+  if (e.op == LOp::FloorDiv) return b_.scalar(ScalarOp::FloorDiv, {a.base, divisor});
   const ValueId lane = axis == 0 ? b_.iota(t, 1, 0) : b_.iota(1, t, 1);
   return d.constant.i == t ? lane : b_.add(b_.scalar(ScalarOp::Mod, {a.base, divisor}), lane);
 }
@@ -203,7 +219,7 @@ const loop::Linear& Lowerer::address(ExprId load) {
   const auto it = addresses_.find(load);
   if (it != addresses_.end()) return it->second;
   const loop::Expr e = g_.expr(load);
-  std::vector<ExprId> at(e.args.begin() + (e.op == Op::LoadIf ? 1 : 0), e.args.end());
+  std::vector<ExprId> at(e.args.begin() + (e.op == LOp::LoadIf ? 1 : 0), e.args.end());
   return addresses_[load] = loop::linear(g_, loop::address_expr(g_, e.id, at));
 }
 
@@ -224,7 +240,7 @@ ValueId Lowerer::emit_address(const loop::Linear& form) {
   };
   for (const auto& [atom, c] : form.terms) {
     const loop::Expr& e = g_.expr(atom);
-    const bool whole = e.op == Op::Index && tiled(e.id) && (active_[e.id]->mask < 0 || record_.loops[e.id].axis == 1);
+    const bool whole = e.op == LOp::Index && tiled(e.id) && (active_[e.id]->mask < 0 || record_.loops[e.id].axis == 1);
     if (!whole) {
       parts.push_back({depth(atom), *known(atom), c});
       continue;

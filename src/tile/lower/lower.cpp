@@ -10,6 +10,9 @@ using loop::Role;
 
 Lowerer::Lowerer(const loop::Group& group, const schedule::Record& record)
     : g_(group), record_(record), b_(group.name) {
+  for (std::size_t i = 0; i < record.maps.size() && i < g_.params.size(); ++i) {
+    if (!(record.maps[i] == loop::StorageMap{})) g_.params[i].map = record.maps[i];
+  }
   active_.resize(g_.loops.size());
   grid_coordinate_.assign(g_.loops.size(), -1);
   frames_.emplace_back();

@@ -89,6 +89,7 @@ class Lowerer {
   ValueId divided(const loop::Expr& e);
   ValueId wrap(const loop::Expr& e);
   ValueId not_empty(ExprId load);
+  bool padded(const loop::Expr& load) const;
   const loop::Linear& address(ExprId load);
   ValueId emit_address(const loop::Linear& form);
   ValueId lane_mask(const Depends& on) const;
