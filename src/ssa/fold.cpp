@@ -14,7 +14,7 @@ class Rules {
   }
 
   ValueId run() {
-    if (is_commutative(op_) && c_[0] && !c_[1]) {
+    if (is_commutative(op_) && (c_[0] || (v_[0] > v_[1])) && !c_[1]) {
       std::swap(v_[0], v_[1]);
       std::swap(c_[0], c_[1]);
     }
