@@ -12,7 +12,8 @@ namespace weft::graph {
 // "(%x: f32[n]) where n in 1..8" and "%y = abs %x : f32[n]" as a whole graph that returns nothing.
 inline std::string snippet(const std::string& inputs, const std::string& body) {
   const std::size_t end = inputs.find(')');
-  return "graph @t" + inputs.substr(0, end + 1) + inputs.substr(end + 1) + " {\n" + body + "\nreturn\n}\n";
+  return "graph @t" + inputs.substr(0, end + 1) + inputs.substr(end + 1) + " {\n" + body +
+         "\nreturn\n}\n";
 }
 
 inline Graph parsed(const std::string& text) {
