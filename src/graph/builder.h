@@ -51,8 +51,8 @@ class Builder {
 
   ValueId reshape(ValueId x, Shape shape);                // none if equal
   ValueId transpose(ValueId x, std::vector<std::int64_t> axes);
-  // NumPy rules: trailing axes align. A symbolic size against a constant other than 1 is asserted to equal it, by a
-  // reshape.
+  // NumPy rules: trailing axes align. A size that may equal the target's is asserted to, by a reshape that is checked
+  // when the sizes are known.
   ValueId broadcast_to(ValueId x, Shape shape);
   ValueId broadcast_in(ValueId x, Shape shape, std::vector<std::int64_t> axes);
   ValueId slice(ValueId x, Shape starts, Shape sizes, std::vector<std::int64_t> steps);
@@ -65,8 +65,8 @@ class Builder {
               std::vector<std::int64_t> lhs_contract, std::vector<std::int64_t> rhs_contract, DType dtype);
   ValueId matmul(ValueId a, ValueId b);  // NumPy matmul rules, dtype of a
 
-  // The common shape by NumPy's rules; equal symbolic sizes match, a symbolic size against a constant other than 1
-  // takes the constant when the facts allow it. Neither provable: an error.
+  // The common shape by NumPy's rules. Sizes that may be equal count as equal, a constant before a symbolic one;
+  // sizes that no binding makes equal, neither of them 1, are an error.
   Result<Shape> broadcast_shapes(const std::vector<Shape>& shapes) const;
 
  private:
