@@ -1,0 +1,150 @@
+// Lanes are chosen by cost: for each loop, the modelled time of the statements inside it when it runs over lanes,
+// against the best choice among the loops inside it.
+#include "schedule/axes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace weft::schedule {
+
+using loop::LoopKind;
+using loop::Op;
+
+namespace {
+
+constexpr double kScalarAccess = 0.5;   // cycles
+constexpr double kScalarOperation = 0.5;
+constexpr double kGatherLane = 1.2;     // per element
+constexpr double kScatterLane = 1.6;
+constexpr double kReuse = 8;            // of a product's operands in a register tile
+
+double lane_use(double extent, int lanes) {
+  return extent / (std::ceil(extent / lanes) * lanes);
+}
+
+class LaneChooser {
+ public:
+  LaneChooser(const Analysis& a, const Machine& m) : a_(a), m_(m), chosen_(a.group.loops.size(), false) {
+    for (const Leaf& leaf : a.leaves) by_stmt_[leaf.stmt] = &leaf;
+  }
+
+  std::vector<bool> run() {
+    for (const Stmt& s : a_.group.body) decide(s);
+    return chosen_;
+  }
+
+ private:
+  int lanes(const Leaf& leaf) const {
+    const DType t = a_.group.expr(leaf.stmt->value).dtype;
+    return std::max(1, m_.vector_bits / std::max(32, bits(t)));
+  }
+
+  double leaf_cost(const Leaf& leaf, LoopId lane) const {
+    if (lane < 0) {
+      return leaf.points * (static_cast<double>(leaf.accesses.size()) * kScalarAccess +
+                            static_cast<double>(leaf.operations) * kScalarOperation);
+    }
+    const double v = lanes(leaf) * lane_use(a_.extents[lane], lanes(leaf));
+    const bool reuse = leaf.product && choose_rows(a_, leaf, lane).has_value();
+    double cost = static_cast<double>(leaf.operations) * kScalarOperation / v;
+    for (const Access& access : leaf.accesses) {
+      const Stride stride = access.strides[lane];
+      double c = access.store ? kScatterLane : kGatherLane;
+      if (stride == Stride::None) c = kScalarAccess / v;
+      const bool packed = leaf.product && a_.group.loops[lane].kind == LoopKind::Parallel && packable(a_, access, lane);
+      if (stride == Stride::Unit || packed) c = kScalarAccess / v;
+      cost += reuse ? c / kReuse : c;
+    }
+    return leaf.points * cost;
+  }
+
+  double cost(const Stmt& s, LoopId lane) const {
+    if (s.kind != Stmt::Kind::Loop) return leaf_cost(*by_stmt_.at(&s), lane);
+    double sum = 0;
+    for (const Stmt& inner : s.body) sum += cost(inner, lane);
+    return sum;
+  }
+
+  double best(const Stmt& s) const {
+    if (s.kind != Stmt::Kind::Loop) return leaf_cost(*by_stmt_.at(&s), -1);
+    double inside = 0;
+    for (const Stmt& inner : s.body) inside += best(inner);
+    return tileable(a_, s.id) ? std::min(inside, cost(s, s.id)) : inside;
+  }
+
+  void decide(const Stmt& s) {
+    if (s.kind != Stmt::Kind::Loop) return;
+    double inside = 0;
+    for (const Stmt& inner : s.body) inside += best(inner);
+    if (tileable(a_, s.id) && cost(s, s.id) < inside) {
+      chosen_[s.id] = true;
+      return;
+    }
+    for (const Stmt& inner : s.body) decide(inner);
+  }
+
+  const Analysis& a_;
+  const Machine& m_;
+  std::vector<bool> chosen_;
+  std::map<const Stmt*, const Leaf*> by_stmt_;
+};
+
+}  // namespace
+
+std::vector<bool> choose_lanes(const Analysis& a, const Machine& m) { return LaneChooser(a, m).run(); }
+
+std::optional<LoopId> choose_rows(const Analysis& a, const Leaf& leaf, LoopId lanes) {
+  std::optional<LoopId> best;
+  bool outer_product = false;
+  for (LoopId l : leaf.loops) {
+    if (l == lanes || a.group.loops[l].kind != LoopKind::Parallel || !tileable(a, l)) continue;
+    if (leaf.lhs[l] == leaf.rhs[l]) continue;
+    // Best when the operand that depends on it does not depend on the lanes: then the other one is a plain row.
+    const bool outer = leaf.lhs[l] ? !leaf.lhs[lanes] : !leaf.rhs[lanes];
+    if (best && outer_product && !outer) continue;
+    if (best && outer_product == outer && a.extents[l] < a.extents[*best]) continue;
+    best = l;
+    outer_product = outer;
+  }
+  return best;
+}
+
+bool tileable(const Analysis& a, LoopId loop) {
+  if (a.group.loops[loop].kind == LoopKind::Serial) return false;
+  if (a.group.loops[loop].kind == LoopKind::Reduce) {
+    // Only what is combined into locals may be spread over a tile.
+    return std::all_of(a.leaves.begin(), a.leaves.end(), [&](const Leaf& leaf) {
+      return !a.encloses(loop, leaf) || leaf.stmt->kind != Stmt::Kind::Store;
+    });
+  }
+  for (const Leaf& leaf : a.leaves) {
+    if (leaf.stmt->kind == Stmt::Kind::Store && a.encloses(loop, leaf) &&
+        leaf.accesses.back().strides[loop] == Stride::None) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool packable(const Analysis& a, const Access& access, LoopId loop) {
+  const loop::Param& p = a.group.params[access.param];
+  if (!p.constant || access.store || p.map.panel > 0) return false;
+  int uses = 0;
+  for (const Leaf& leaf : a.leaves) {
+    uses += static_cast<int>(std::count_if(leaf.accesses.begin(), leaf.accesses.end(),
+                                           [&](const Access& other) { return other.param == access.param; }));
+  }
+  bool found = false;
+  for (std::size_t i = 0; i < access.at.size(); ++i) {
+    const loop::Expr& e = a.group.expr(access.at[i]);
+    if (e.op == Op::Index && e.id == loop) {
+      found = p.shape[i] == a.group.loops[loop].extent && is_static(p.shape);
+    } else if (e.op != Op::Index && e.op != Op::Const) {
+      return false;
+    }
+  }
+  return found && uses == 1;
+}
+
+}  // namespace weft::schedule

@@ -1,0 +1,59 @@
+#include "schedule/tiles.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace weft::schedule {
+namespace {
+
+constexpr double kFmaPerCycle = 2, kLoadsPerCycle = 2, kFmaLatency = 4;
+constexpr int kMostRows = 24;
+
+int vector_lanes(const Machine& m, int element_bits) { return std::max(1, m.vector_bits / std::max(element_bits, 8)); }
+
+double padded(double extent, int tile) { return std::ceil(extent / tile) * tile; }
+
+}  // namespace
+
+int balanced(double extent, int most) {
+  if (extent <= most) return std::max(1, static_cast<int>(extent));
+  const auto n = static_cast<std::int64_t>(extent);
+  for (int t = most; t * 5 >= most * 4; --t) {
+    if (n % t == 0) return t;
+  }
+  return static_cast<int>(std::ceil(extent / std::ceil(extent / most)));
+}
+
+int lane_tile(const Machine& m, int element_bits, double extent, int vectors) {
+  const int v = vector_lanes(m, element_bits);
+  if (extent <= v) return static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::max(extent, 1.0))));
+  return v * std::min(vectors, static_cast<int>(std::ceil(extent / v)));
+}
+
+RegisterTile product_tile(const Machine& m, int element_bits, double rows, double lanes, int fixed_lanes) {
+  const int v = vector_lanes(m, element_bits);
+  RegisterTile best;
+  double best_rate = 0;
+  for (const int vectors : {2, 1, 3, 4, 6, 8}) {
+    const int c = lanes <= v ? lane_tile(m, element_bits, lanes, 1) : v * vectors;
+    if (fixed_lanes > 0 && c != fixed_lanes) continue;
+    if (vectors > 1 && c >= v && lanes <= (vectors - 1) * v) continue;
+    const int used = std::max(1, c / v);
+    for (int most = 1; most <= kMostRows; ++most) {
+      const int r = balanced(rows, most);
+      if (r * used + used + 1 > m.vector_registers) break;
+      const double fma = r * used;
+      const double cycles = std::max({fma / kFmaPerCycle, (r + used) / kLoadsPerCycle, kFmaLatency});
+      // Loads through the caches are not free even where ports allow them: larger tiles win ties.
+      const double traffic = 0.02 * (r + used);
+      const double useful = (rows / padded(rows, r)) * (lanes / padded(lanes, c));
+      const double rate = fma * useful / (cycles + traffic);
+      if (rate > best_rate * 1.001) best = {r, c}, best_rate = rate;
+    }
+  }
+  if (best_rate == 0) best = {1, fixed_lanes > 0 ? fixed_lanes : lane_tile(m, element_bits, lanes, 2)};
+  return best;
+}
+
+}  // namespace weft::schedule

@@ -1,0 +1,224 @@
+// schedule(): axes, tile sizes, storage maps, grid.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "cost/cost.h"
+#include "schedule/axes.h"
+#include "schedule/schedule.h"
+#include "schedule/tiles.h"
+
+namespace weft::schedule {
+
+using loop::LoopKind;
+
+namespace {
+
+constexpr double kProgramWork = 20000;  // operations that are worth a program of their own
+constexpr int kProgramsPerCore = 8;     // more than cores, so that uneven programs even out
+constexpr int kRowsWithoutReuse = 4;    // rows of a tile where only loads are shared
+
+int element_bits(const Analysis& a, const Leaf& leaf) {
+  int widest = 8;
+  for (const Access& access : leaf.accesses) widest = std::max(widest, bits(a.group.params[access.param].dtype));
+  return std::max(widest, bits(a.group.expr(leaf.stmt->value).dtype) >= 32 ? 32 : 8);
+}
+
+// The product with the most points that runs over chosen lanes.
+struct Product {
+  const Leaf* leaf = nullptr;
+  LoopId lanes = -1;
+  std::optional<LoopId> rows;
+  bool outer = false;  // one operand is a column, the other a row
+};
+
+class Tiler {
+ public:
+  Tiler(const Analysis& a, const Machine& m) : a_(a), m_(m), g_(a.group) {}
+
+  Schedule run() {
+    lanes_ = choose_lanes(a_, m_);
+    find_product();
+    Schedule s;
+    const Dim rows = product_.rows ? g_.loops[*product_.rows].extent : Dim(0);
+    const SymbolRange range = a_.facts.range(rows);
+    int panel = 0;
+    Variant any{std::nullopt, record(0, panel)};
+    // Few rows, when their number is only known at run time: tiles as small as they are.
+    if (product_.rows && product_.outer && !rows.is_const()) {
+      for (const auto& [lo, hi] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {2, 6}}) {
+        if (range.lo > hi || range.hi < lo) continue;
+        int same = panel;
+        s.variants.push_back({Guard{rows, lo, hi}, record(static_cast<double>(hi), same)});
+      }
+    }
+    s.variants.push_back(std::move(any));
+    s.modelled_us = modelled();
+    s.why = why(s.variants.back().record);
+    return s;
+  }
+
+ private:
+  LoopId lane_of(const Leaf& leaf) const {
+    for (LoopId l : leaf.loops) {
+      if (lanes_[l]) return l;
+    }
+    return -1;
+  }
+
+  void find_product() {
+    for (const Leaf& leaf : a_.leaves) {
+      const LoopId lane = lane_of(leaf);
+      if (!leaf.product || lane < 0 || (product_.leaf && leaf.points <= product_.leaf->points)) continue;
+      product_ = {&leaf, lane, choose_rows(a_, leaf, lane), false};
+      if (!product_.rows) continue;
+      // Rows must not meet the lanes of any other statement on the same loop.
+      const LoopId r = *product_.rows;
+      if (lanes_[r]) product_.rows.reset();
+      product_.outer = product_.rows && g_.loops[lane].kind == LoopKind::Parallel &&
+                       (leaf.lhs[r] ? !leaf.lhs[lane] && leaf.rhs[lane] : !leaf.rhs[lane] && leaf.lhs[lane]);
+    }
+  }
+
+  // A record for `rows` rows of the product (0: the likely number). `panel` fixes the lanes when it is not 0.
+  Record record(double rows, int& panel) {
+    Record r;
+    r.loops.resize(g_.loops.size());
+    r.maps.resize(g_.params.size());
+    for (std::size_t l = 0; l < g_.loops.size(); ++l) {
+      if (lanes_[l]) plan_lanes(r.loops[l], static_cast<LoopId>(l));
+    }
+    if (product_.leaf) plan_product(r, rows, panel);
+    equal_accumulators(r);
+    grid(r);
+    return r;
+  }
+
+  void plan_lanes(LoopPlan& plan, LoopId l) const {
+    int widest = 8, cheap = true;
+    for (const Leaf& leaf : a_.leaves) {
+      if (!a_.encloses(l, leaf)) continue;
+      widest = std::max(widest, element_bits(a_, leaf));
+      if (leaf.operations > 8) cheap = false;
+    }
+    const bool reduce = g_.loops[l].kind == LoopKind::Reduce;
+    plan.axis = 1;
+    plan.tile = lane_tile(m_, widest, a_.extents[l], reduce ? 4 : cheap ? 4 : 2);
+  }
+
+  void plan_product(Record& r, double rows, int& panel) const {
+    const Leaf& leaf = *product_.leaf;
+    const int width = element_bits(a_, leaf);
+    LoopPlan& lanes = r.loops[product_.lanes];
+    if (g_.loops[product_.lanes].kind == LoopKind::Reduce) {
+      lanes.tile = lane_tile(m_, width, a_.extents[product_.lanes], product_.rows ? 1 : 4);
+    } else {
+      const double n = !product_.rows ? 1 : rows > 0 ? rows : a_.extents[*product_.rows];
+      const RegisterTile t = product_tile(m_, width, n, a_.extents[product_.lanes], panel);
+      lanes.tile = panel = t.lanes;
+      if (product_.rows && product_.outer && t.rows > 1) {
+        r.loops[*product_.rows].axis = 0;
+        r.loops[*product_.rows].tile = t.rows;
+      }
+      pack(r, t.lanes);
+    }
+    if (!product_.rows || product_.outer) return;
+    const int t = balanced(a_.extents[*product_.rows], kRowsWithoutReuse);
+    if (t > 1) r.loops[*product_.rows] = {0, t, false, 1};
+  }
+
+  // Panels as wide as the tile for a constant operand that runs over the lanes; inside, the reduce loops in their order.
+  void pack(Record& r, int panel) const {
+    for (const Access& access : product_.leaf->accesses) {
+      if (access.strides[product_.lanes] == Stride::None || !packable(a_, access, product_.lanes)) continue;
+      loop::StorageMap& map = r.maps[access.param];
+      std::vector<std::pair<std::size_t, int>> order;  // depth of the coordinate's loop, axis
+      for (std::size_t i = 0; i < access.at.size(); ++i) {
+        const loop::Expr& e = g_.expr(access.at[i]);
+        if (e.op == loop::Op::Index && e.id == product_.lanes) {
+          map.panel_axis = static_cast<int>(i);
+          continue;
+        }
+        const auto& loops = product_.leaf->loops;
+        const std::size_t depth =
+            e.op == loop::Op::Index ? std::find(loops.begin(), loops.end(), e.id) - loops.begin() + 1 : 0;
+        order.emplace_back(depth, static_cast<int>(i));
+      }
+      std::stable_sort(order.begin(), order.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+      for (const auto& [depth, axis] : order) map.order.push_back(axis);
+      map.order.push_back(map.panel_axis);
+      map.panel = panel;
+    }
+  }
+
+  // All loops over lanes that one local is reduced over take the same tile.
+  void equal_accumulators(Record& r) const {
+    for (const Leaf& a : a_.leaves) {
+      for (const Leaf& b : a_.leaves) {
+        const LoopId x = lane_of(a), y = lane_of(b);
+        const bool both = a.stmt->kind == Stmt::Kind::Update && b.stmt->kind == Stmt::Kind::Update &&
+                          a.stmt->id == b.stmt->id && x >= 0 && y >= 0 && x != y;
+        if (both) r.loops[x].tile = r.loops[y].tile = std::max(r.loops[x].tile, r.loops[y].tile);
+      }
+    }
+  }
+
+  double steps(const Record& r, LoopId l) const { return std::ceil(a_.extents[l] / r.loops[l].tile); }
+
+  void grid(Record& r) const {
+    std::vector<LoopId> order = a_.chain;
+    // Row blocks outside, lanes inside: a block of rows stays in the cache while the lanes pass.
+    if (product_.rows && product_.outer) {
+      const auto row = std::find(order.begin(), order.end(), *product_.rows);
+      const auto lane = std::find(order.begin(), order.end(), product_.lanes);
+      if (row != order.end() && lane != order.end() && lane < row) std::iter_swap(row, lane);
+    }
+    double total = 1;
+    for (LoopId l : order) total *= steps(r, l);
+    const double programs =
+        std::clamp(a_.total_work / kProgramWork, 1.0, static_cast<double>(kProgramsPerCore * m_.cores));
+    double rest = std::max(1.0, total / programs);  // steps that one program runs
+    for (std::size_t i = order.size(); i-- > 0;) {
+      LoopPlan& plan = r.loops[order[i]];
+      const double n = steps(r, order[i]);
+      const double parts = std::ceil(n / std::max(1.0, std::min(n, std::floor(rest))));
+      const bool symbolic = !g_.loops[order[i]].extent.is_const();
+      plan.grid = true;
+      plan.block = static_cast<std::int64_t>(symbolic ? std::min(n, std::floor(rest)) : std::ceil(n / parts));
+      plan.block = std::max<std::int64_t>(plan.block, 1);
+      rest = std::max(1.0, rest / static_cast<double>(plan.block));
+    }
+    r.grid_order = order;
+  }
+
+  double modelled() const {
+    const auto cost = cost::group_cost(g_);
+    const double bytes = a_.likely(cost.bytes_compulsory);
+    const double rate = m_.ghz * 1e3 * (product_.leaf ? 4.0 : 1.0) * m_.f32_lanes();  // operations per microsecond
+    return std::max(a_.total_work / (rate * m_.cores), bytes / (m_.dram_gbytes * 1e3));
+  }
+
+  std::string why(const Record& r) const {
+    std::string s = product_.leaf && product_.outer ? "product in register tiles"
+                    : product_.leaf                 ? "product"
+                    : std::count(lanes_.begin(), lanes_.end(), true) > 0 ? "vectors along contiguous data"
+                                                                         : "scalar";
+    return fmt::format("{}: {}", s, print(r));
+  }
+
+  const Analysis& a_;
+  const Machine& m_;
+  const loop::Group& g_;
+  std::vector<bool> lanes_;
+  Product product_;
+};
+
+}  // namespace
+
+Schedule schedule(const loop::Group& group, const Machine& machine, const DimFacts& facts) {
+  const Analysis analysis(group, facts);
+  return Tiler(analysis, machine).run();
+}
+
+}  // namespace weft::schedule
