@@ -26,12 +26,14 @@ int output(Builder& b, DType t = DType::F32) { return b.add_buffer({t, ssa::Spac
 Function row_sums() {
   Builder b("row_sums");
   const int in = input(b), out = output(b);
-  const ValueId zero = b.constant_i64(0), one = b.constant_i64(1);
-  const auto loop = b.begin_for(zero, b.constant_i64(10), one, {b.splat(b.constant(DType::F32, 0), 4)});
-  const ValueId base = b.mul(b.program_id(), b.constant_i64(40));
+  const ValueId zero = b.constant_i64(0), one = b.constant_i64(1), ten = b.constant_i64(10);
+  const auto loop = b.begin_for(zero, ten, one, {b.splat(b.constant(DType::F32, 0), 4)});
+  const ValueId pid = b.program_id();
+  const ValueId base = b.mul(pid, b.constant_i64(40));
   const ValueId at = b.add(base, b.mul(loop.iv, b.constant_i64(4)));
   const ValueId sum = b.end_for({b.add(loop.carried[0], b.load(in, at, 4))})[0];
-  b.store(out, b.mul(b.reduce(Combine::Sum, sum), b.constant(DType::F32, 2)), b.program_id());
+  const ValueId total = b.reduce(Combine::Sum, sum);
+  b.store(out, b.mul(total, b.constant(DType::F32, 2)), pid);
   return b.finish();
 }
 

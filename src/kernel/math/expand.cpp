@@ -1,0 +1,126 @@
+// Rebuilds the function, with each transcendental instruction replaced by its family's expression. Going through the
+// builder shares constants and common parts (sin and cos of one argument reduce it once), hoists and folds.
+#include <map>
+
+#include "kernel/math/math.h"
+
+namespace weft::kernel {
+namespace {
+
+using math::Val;
+using Unary = Val (*)(Val);
+using Binary = Val (*)(Val, Val);
+
+const std::map<Op, Unary>& unary() {
+  static const std::map<Op, Unary> table = {
+      {Op::Exp, math::exp},     {Op::Expm1, math::expm1}, {Op::Log, math::log},     {Op::Log1p, math::log1p},
+      {Op::Sin, math::sin},     {Op::Cos, math::cos},     {Op::Tan, math::tan},     {Op::Asin, math::asin},
+      {Op::Acos, math::acos},   {Op::Atan, math::atan},   {Op::Sinh, math::sinh},   {Op::Cosh, math::cosh},
+      {Op::Tanh, math::tanh},   {Op::Asinh, math::asinh}, {Op::Acosh, math::acosh}, {Op::Atanh, math::atanh},
+      {Op::Erf, math::erf},     {Op::Sigmoid, math::sigmoid},
+  };
+  return table;
+}
+
+const std::map<Op, Binary>& binary() {
+  static const std::map<Op, Binary> table = {
+      {Op::Pow, math::pow}, {Op::Atan2, math::atan2}, {Op::Fmod, math::fmod},
+      {Op::Mod, math::mod}, {Op::FloorDiv, math::floor_div},
+  };
+  return table;
+}
+
+class Expander {
+ public:
+  explicit Expander(const Function& f) : f_(f), b_(f.name), map_(f.types.size(), -1) {
+    for (const ssa::Buffer& buffer : f.buffers) b_.add_buffer(buffer);
+    for (int i = 0; i < f.sizes; ++i) b_.add_size();
+  }
+
+  Result<Function> run() {
+    WEFT_TRY(block(f_.body));
+    return b_.finish();
+  }
+
+ private:
+  std::vector<ValueId> mapped(const std::vector<ValueId>& values) const {
+    std::vector<ValueId> out;
+    for (ValueId v : values) out.push_back(map_[v]);
+    return out;
+  }
+  void define(const std::vector<ValueId>& from, const std::vector<ValueId>& to) {
+    for (std::size_t i = 0; i < from.size(); ++i) map_[from[i]] = to[i];
+  }
+
+  Result<void> block(const ssa::Block& b) {
+    for (const ssa::Inst& i : b.insts) WEFT_TRY(inst(i));
+    return {};
+  }
+
+  Result<void> inst(const ssa::Inst& i) {
+    const Op op = static_cast<Op>(i.op);
+    if (op == Op::For) return loop(i);
+    if (op == Op::If) return branch(i);
+    const std::vector<ValueId> x = mapped(i.operands);
+    if (const auto s = as_scalar(op)) {
+      map_[i.results[0]] = WEFT_TRY(scalar(*s, x, f_.type(i.results[0])));
+      return {};
+    }
+    std::vector<Type> types;
+    for (ValueId v : i.results) types.push_back(f_.type(v));
+    define(i.results, b_.append(op, x, types, i.imm, i.fimm));
+    return {};
+  }
+
+  Result<ValueId> scalar(ScalarOp op, const std::vector<ValueId>& x, const Type& result) {
+    if (op == ScalarOp::Cast) return b_.cast(x[0], result.dtype);
+    if (op == ScalarOp::Bitcast) return b_.bitcast(x[0], result.dtype);
+    const Op own = from_scalar(op);
+    const DType t = b_.type(x.back()).dtype;
+    if (op == ScalarOp::Pow && is_int(t)) return math::integer_pow({&b_, x[0]}, {&b_, x[1]}).id;
+    const auto one = unary().find(own);
+    const auto two = is_float(t) ? binary().find(own) : binary().end();
+    if (one == unary().end() && two == binary().end()) return b_.scalar(op, x);
+    if (t != DType::F32 && t != DType::F64) {
+      return unsupported("dtype", std::string(info(op).name) + " of " + name(t) + " in a kernel");
+    }
+    if (one != unary().end()) return one->second({&b_, x[0]}).id;
+    return two->second({&b_, x[0]}, {&b_, x[1]}).id;
+  }
+
+  Result<void> loop(const ssa::Inst& i) {
+    const std::vector<ValueId> x = mapped(i.operands);
+    const auto loop = b_.begin_for(x[0], x[1], x[2], {x.begin() + 3, x.end()});
+    map_[i.regions[0].args[0]] = loop.iv;
+    define({i.regions[0].args.begin() + 1, i.regions[0].args.end()}, loop.carried);
+    WEFT_TRY(block(i.regions[0]));
+    define(i.results, b_.end_for(mapped(i.regions[0].yields)));
+    return {};
+  }
+
+  Result<void> branch(const ssa::Inst& i) {
+    std::vector<Type> types;
+    for (ValueId v : i.results) types.push_back(f_.type(v));
+    b_.begin_if(map_[i.operands[0]], types);
+    WEFT_TRY(block(i.regions[0]));
+    b_.begin_else(mapped(i.regions[0].yields));
+    WEFT_TRY(block(i.regions[1]));
+    define(i.results, b_.end_if(mapped(i.regions[1].yields)));
+    return {};
+  }
+
+  const Function& f_;
+  Builder b_;
+  std::vector<ValueId> map_;
+};
+
+}  // namespace
+
+Result<void> expand_math(Function& function) {
+  Function expanded = WEFT_TRY(Expander(function).run());
+  ssa::eliminate_dead(expanded);
+  function = std::move(expanded);
+  return {};
+}
+
+}  // namespace weft::kernel

@@ -1,0 +1,58 @@
+// exp(x) = 2^n exp(r) with n = round(x / ln 2): n comes out of the low bits of a sum with 1.5 * 2^23 (2^52), which
+// rounds to an integer without a conversion.
+#include "kernel/math/math.h"
+
+namespace weft::kernel::math {
+namespace {
+
+struct Reduced {
+  Val r, n;  // n: an integer in lanes of x's width
+};
+
+Reduced reduce(Val x) {
+  const double magic = by_width(x, 12582912.0, 6755399441055744.0);
+  const Val t = fma(x, 1.4426950408889634, magic);
+  const Val n = t - magic;
+  const Val r = fma(n, -by_width(x, 0.693147182464599609375, 0.6931471805599453), x);
+  return {fma(n, by_width(x, 1.9046542121259336e-09, -2.3190468138462996e-17), r), bits_of(t) - bits_of(x.like(magic))};
+}
+
+// exp(r) - 1 for |r| <= ln 2 / 2
+Val reduced_expm1(Val r) {
+  const Val q = polynomial(
+      r, {0.5, 0.166665181517601, 0.04166620597243309, 0.00836889911442995, 0.0013950385618954897},
+      {0.5, 0.16666666666666685, 0.04166666666666673, 0.008333333333316722, 0.0013888888888858675,
+       0.0001984126989709361, 2.4801587373299093e-05, 2.7557234206894852e-06, 2.755723372360922e-07,
+       2.5112249059252493e-08, 2.0926834628371062e-09});
+  return fma(r * r, q, r);
+}
+
+}  // namespace
+
+// Clamped just beyond where the result is 0 or infinite, so that n stays small.
+Val exp_scaled(Val x, int power, const Val* low) {
+  const Val clamped = at_most(at_least(x, by_width(x, -105, -747)), by_width(x, 90, 711));
+  Reduced e = reduce(clamped);
+  if (low != nullptr) e.r = e.r + *low;
+  return ldexp(reduced_expm1(e.r) + 1.0, power == 0 ? e.n : e.n + e.n.whole(power));
+}
+
+Val exp(Val x) { return exp_scaled(x, 0); }
+
+// 2 (2^(n-1) expm1(r) + 2^(n-1) - 1/2): halves, so that the largest n (128, 1024) does not overflow. Below -40 the sum
+// is -1.
+Val expm1(Val x) {
+  const Val clamped = at_most(at_least(x, -40), by_width(x, 88.8, 709.9));
+  const Reduced e = reduce(clamped);
+  const Val half = ldexp(x.like(0.5), e.n);
+  const Val y = 2.0 * fma(half, reduced_expm1(e.r), half - 0.5);
+  return select(abs(x) < by_width(x, 1e-12, 1e-20), x, y);  // keeps -0 and subnormals
+}
+
+// From exp(-|x|), which neither overflows nor loses the small results on the left.
+Val sigmoid(Val x) {
+  const Val e = exp(-abs(x));
+  return select(x < 0.0, e, 1.0) / (e + 1.0);
+}
+
+}  // namespace weft::kernel::math

@@ -1,0 +1,48 @@
+// The families: each function replaces one op on f32 or f64 scalars or vectors by arithmetic, comparisons, selects,
+// shifts, casts and ldexp. Errors are for f32 over its whole range; f64 stays within about 1e-15 relative.
+// Coefficients are minimax fits with the weight of the relative error of the result.
+#pragma once
+
+#include "kernel/math/value.h"
+
+namespace weft::kernel::math {
+
+// exponential.cpp
+Val exp(Val x);
+Val expm1(Val x);
+Val sigmoid(Val x);
+Val exp_scaled(Val x, int power, const Val* low = nullptr);  // exp(x + low) * 2^power
+// logarithm.cpp
+Val log(Val x);
+Val log1p(Val x);
+struct Split {
+  Val high, low;
+};
+Split log_split(Val x);  // log of a positive f64 as an unevaluated sum
+// hyperbolic.cpp
+Val sinh(Val x);
+Val cosh(Val x);
+Val tanh(Val x);
+Val asinh(Val x);
+Val acosh(Val x);
+Val atanh(Val x);
+// trigonometric.cpp; f64 arguments above 2^45 lose accuracy
+Val sin(Val x);
+Val cos(Val x);
+Val tan(Val x);
+// inverse_trigonometric.cpp
+Val asin(Val x);
+Val acos(Val x);
+Val atan(Val x);
+Val atan2(Val y, Val x);
+// error_function.cpp
+Val erf(Val x);
+// power.cpp
+Val pow(Val x, Val y);          // floats, with IEEE's special cases
+Val integer_pow(Val x, Val y);  // by squaring, wraps
+// remainder.cpp
+Val fmod(Val x, Val y);  // exact
+Val mod(Val x, Val y);
+Val floor_div(Val x, Val y);
+
+}  // namespace weft::kernel::math

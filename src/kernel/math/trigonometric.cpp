@@ -1,0 +1,107 @@
+// sin and cos on [-pi/4, pi/4] around the nearest multiple of pi/2. Reduction: three parts of pi/2 by fma (Cody and
+// Waite); f32 beyond 1e5 multiplies by the bits of 2/pi that matter, as integers (Payne and Hanek), in a branch.
+#include "kernel/math/math.h"
+
+namespace weft::kernel::math {
+namespace {
+
+struct Reduced {
+  Val r, quadrant;  // integer lanes of x's width
+};
+
+Reduced reduce_near(Val x) {
+  const double magic = by_width(x, 12582912.0, 6755399441055744.0);
+  const Val t = fma(x, 0.6366197723675814, magic);
+  const Val n = t - magic;
+  Val r = fma(n, -by_width(x, 1.5707963705062866, 1.5707963267948966), x);
+  r = fma(n, -by_width(x, -4.371138828673793e-08, 6.123233995736766e-17), r);
+  r = fma(n, -by_width(x, -1.7151245100058819e-15, -1.4973849048591833e-33), r);
+  return {r, bits_of(t)};
+}
+
+// A word of 32 zero bits, then 2/pi.
+constexpr std::int64_t kTwoOverPi[] = {0, 0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041,
+                                       0xfe5163ab};
+
+Reduced reduce_far(Val x) {
+  const Val raw = bits_of(abs(x)).cast(DType::U64);
+  const Val mantissa = (raw & 0x7fffff) | 0x800000;
+  const Val position = (raw >> 23) - raw.whole(120);  // of the first bit whose product is below 4
+  const Val index = position >> 5, shift = position & 31;
+  const auto word = [&](int k) {
+    Val w = raw.whole(kTwoOverPi[k]);
+    for (int i = 1; i <= 4; ++i) {
+      if (k + i < 8) w = select(index == raw.whole(i), raw.whole(kTwoOverPi[k + i]), w);
+    }
+    return w;
+  };
+  const Val w[] = {word(0), word(1), word(2), word(3)};
+  const auto window = [&](int k) { return (((w[k] << 32) | w[k + 1]) << shift) >> 32; };
+  const Val turns = ((mantissa * window(0)) << 32) + mantissa * window(1) + ((mantissa * window(2)) >> 32);
+  const Val quadrant = (turns + raw.whole(std::int64_t{1} << 61)) >> 62;
+  const Val rest = (turns - (quadrant << 62)).cast(DType::I64).cast(DType::F64);
+  const Val r = (rest * (1.5707963267948966 * 0x1p-62)).cast(DType::F32);
+  const Val q = quadrant.cast(DType::I32);
+  const Val negative = x < 0.0;
+  const Val valid = abs(x) < __builtin_inf();
+  return {select(valid, select(negative, -r, r), __builtin_nan("")), select(negative, -q, q)};
+}
+
+Reduced reduce(Val x) {
+  const Reduced near = reduce_near(x);
+  if (x.wide()) return near;
+  Builder& b = *x.b;
+  const Val far = abs(x) > 1e5;
+  b.begin_if(b.reduce(Combine::Or, far.id), {near.r.type(), near.quadrant.type()});
+  const Reduced large = reduce_far(x);
+  const Val r = select(far, large.r, near.r), q = select(far, large.quadrant, near.quadrant);
+  b.begin_else({r.id, q.id});
+  const auto both = b.end_if({near.r.id, near.quadrant.id});
+  return {{&b, both[0]}, {&b, both[1]}};
+}
+
+struct SinCos {
+  Val sin, cos;
+};
+
+SinCos small(Val r) {
+  const Val z = r * r;
+  const Val s = polynomial(z, {-0.16666655242443085, 0.008332177065312862, -0.0001951718149939552},
+                           {-0.16666666666666632, 0.008333333333322406, -0.00019841269829802408,
+                            2.7557313690312995e-06, -2.505075789370977e-08, 1.589678410372068e-10});
+  const Val c = polynomial(z, {0.04166664555668831, -0.0013887366512790322, 2.4438284526695497e-05},
+                           {0.0416666666666666, -0.0013888888888874105, 2.48015872894718e-05, -2.7557314349621386e-07,
+                            2.0875722935342004e-09, -1.1359631590880985e-11});
+  return {fma(r * z, s, r), fma(z * z, c, fma(z, -0.5, 1.0))};
+}
+
+Val odd(Val quadrant) { return (quadrant & 1) != 0.0; }
+
+Val with_sign_of_second_bit(Val y, Val quadrant) {
+  return float_of(bits_of(y) ^ ((quadrant & 2) << (y.wide() ? 62 : 30)));
+}
+
+Val keep_small(Val x, Val y) { return select(abs(x) < by_width(x, 1e-12, 1e-20), x, y); }  // and -0
+
+}  // namespace
+
+Val sin(Val x) {
+  const Reduced p = reduce(x);
+  const SinCos v = small(p.r);
+  return keep_small(x, with_sign_of_second_bit(select(odd(p.quadrant), v.cos, v.sin), p.quadrant));
+}
+
+Val cos(Val x) {
+  const Reduced p = reduce(x);
+  const SinCos v = small(p.r);
+  return with_sign_of_second_bit(select(odd(p.quadrant), v.sin, v.cos), p.quadrant + 1);
+}
+
+Val tan(Val x) {
+  const Reduced p = reduce(x);
+  const SinCos v = small(p.r);
+  const Val turned = odd(p.quadrant);
+  return keep_small(x, select(turned, -v.cos, v.sin) / select(turned, v.sin, v.cos));
+}
+
+}  // namespace weft::kernel::math
