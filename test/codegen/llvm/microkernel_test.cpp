@@ -1,7 +1,5 @@
 // The code of matrix microkernels: accumulators stay in registers, addresses fold into the instructions.
-#include <algorithm>
-#include <sstream>
-
+#include "codegen/llvm/assembly.h"
 #include "codegen/llvm/harness.h"
 
 namespace weft::codegen::test {
@@ -35,21 +33,6 @@ ssa::Function microkernel(int rows, int cols, int lanes) {
     }
   }
   return b.finish();
-}
-
-// The lines of the block that holds the most fused multiply-adds.
-std::vector<std::string> hot_block(const std::string& assembly) {
-  std::vector<std::string> best, block;
-  auto count = [](const std::vector<std::string>& lines) {
-    return std::count_if(lines.begin(), lines.end(), [](auto& l) { return l.find("vfmadd") != std::string::npos; });
-  };
-  std::istringstream stream(assembly);
-  for (std::string line; std::getline(stream, line);) {
-    if (line.rfind(".L", 0) == 0) block.clear();
-    block.push_back(line);
-    if (count(block) > count(best)) best = block;
-  }
-  return best;
 }
 
 void check(int rows, int cols, int lanes, TargetDesc target) {
