@@ -99,7 +99,9 @@ Value* Emitter::compare(ScalarOp op, DType t, Value* a, Value* b) {
   for (const Row& row : rows) {
     if (row.op != op) continue;
     if (is_float(t)) return b_.CreateFCmp(row.real, a, b);
-    return b_.CreateICmp(is_signed_int(t) ? row.sign : row.bits, a, b);
+    Value* order = b_.CreateICmp(is_signed_int(t) ? row.sign : row.bits, a, b);
+    // LLVM repeats a compare in every block that uses it, even in loops; where masks have registers, keep it in one.
+    return isa_.avx512 && a->getType()->isVectorTy() ? b_.CreateFreeze(order) : order;
   }
   return nullptr;
 }
