@@ -37,6 +37,7 @@ bool is_splat(const RewriteContext& c, ValueId v, double value) {
 
 // x * 1, x / 1, integers x + 0 and x - 0 (not floats: -0 + 0 is +0; x - 0 is fine for all).
 Answer neutral_element(const RewriteContext& c) {
+  if (c.operands.size() != 2) return std::nullopt;
   DType t = c.builder.dtype(c.operands[0]);
   ValueId a = c.operands[0], b = c.operands[1];
   switch (c.node.op) {
