@@ -80,9 +80,9 @@ Val log1p(Val x) {
   const Val u = x + 1.0;
   const Val lost = select(u >= 2.0, 1.0 - (u - x), x - (u - 1.0));
   const Parts p = split(u);
-  const Val one = p.exponent.whole(x.wide() ? 0x3ff0000000000000 : 0x3f800000);
-  const Val scale = float_of(one - (p.exponent << static_cast<double>(mantissa_bits(x))));
-  const Val y = assemble(p.f + lost * scale, p.e);
+  const Val two = p.exponent.whole(x.wide() ? 0x4000000000000000 : 0x40000000);  // 2^(1-e): of the largest e it is 0
+  const Val scale = float_of(two - (p.exponent << static_cast<double>(mantissa_bits(x))));
+  const Val y = assemble(p.f + 0.5 * lost * scale, p.e);
   return select(abs(x) < by_width(x, 1e-12, 1e-20), x, special(u, y));
 }
 
