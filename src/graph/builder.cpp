@@ -73,7 +73,9 @@ std::vector<ValueId> Builder::folded(NodeId id) {
   Bindings none;
   auto results = interpret_node(graph_, node, operands, none);
   if (!results.ok()) {
-    if (results.error().kind() == ErrorKind::User) fail(results.error());
+    // A symbolic size among the attributes is no fault: the node stays. Anything else would fail in every run.
+    bool symbolic = results.error().code() == "unbound-size";
+    if (results.error().kind() == ErrorKind::User && !symbolic) fail(results.error());
     return node.results;
   }
   std::vector<ValueId> values;
