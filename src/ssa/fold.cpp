@@ -35,7 +35,8 @@ class Rules {
  private:
   ValueId constant(std::int64_t i) { return b_.make_constant(type_, {static_cast<double>(i), i}); }
   bool is(int operand, std::int64_t i) const {
-    return c_[operand] && (is_float(from_) ? c_[operand]->f == static_cast<double>(i) : c_[operand]->i == i);
+    return c_[operand] &&
+           (is_float(from_) ? c_[operand]->f == static_cast<double>(i) : c_[operand]->i == i);
   }
 
   ValueId all_constant() {
@@ -73,11 +74,24 @@ class Rules {
 
   ValueId same_operands() {
     switch (op_) {
-      case ScalarOp::Eq: case ScalarOp::Le: case ScalarOp::Ge: return constant(1);
-      case ScalarOp::Ne: case ScalarOp::Lt: case ScalarOp::Gt: return constant(0);
-      case ScalarOp::And: case ScalarOp::Or: case ScalarOp::Max: case ScalarOp::Min: return v_[0];
-      case ScalarOp::Sub: case ScalarOp::Xor: return constant(0);
-      default: return -1;
+      case ScalarOp::Eq:
+      case ScalarOp::Le:
+      case ScalarOp::Ge:
+        return constant(1);
+      case ScalarOp::Ne:
+      case ScalarOp::Lt:
+      case ScalarOp::Gt:
+        return constant(0);
+      case ScalarOp::And:
+      case ScalarOp::Or:
+      case ScalarOp::Max:
+      case ScalarOp::Min:
+        return v_[0];
+      case ScalarOp::Sub:
+      case ScalarOp::Xor:
+        return constant(0);
+      default:
+        return -1;
     }
   }
 
@@ -86,14 +100,21 @@ class Rules {
     if (is_bool(from_) && c_[1]) {
       const bool one = c_[1]->i != 0;
       switch (op_) {
-        case ScalarOp::And: return one ? v_[0] : v_[1];
-        case ScalarOp::Or: return one ? v_[1] : v_[0];
-        case ScalarOp::Xor: case ScalarOp::Ne: return one ? -1 : v_[0];
-        case ScalarOp::Eq: return one ? v_[0] : -1;
-        default: return -1;
+        case ScalarOp::And:
+          return one ? v_[0] : v_[1];
+        case ScalarOp::Or:
+          return one ? v_[1] : v_[0];
+        case ScalarOp::Xor:
+        case ScalarOp::Ne:
+          return one ? -1 : v_[0];
+        case ScalarOp::Eq:
+          return one ? v_[0] : -1;
+        default:
+          return -1;
       }
     }
-    // A constant added to one operand moves outwards, where it meets others: (x + c) + y = (x + y) + c.
+    // A constant added to one operand moves outwards, where it meets others:
+    // (x + c) + y = (x + y) + c.
     if (is_bool(from_) || (op_ != ScalarOp::Add && op_ != ScalarOp::Sub)) return -1;
     for (int i = 0; i < 2; ++i) {
       const auto inner = b_.definition_of(v_[i]);
@@ -109,29 +130,42 @@ class Rules {
   ValueId with_constant() {
     const std::int64_t c = c_[1]->i;
     switch (op_) {
-      case ScalarOp::Add: return c == 0 ? v_[0] : reassociated();
+      case ScalarOp::Add:
+        return c == 0 ? v_[0] : reassociated();
       case ScalarOp::Sub:
         return c == 0 ? v_[0] : b_.make(ScalarOp::Add, {v_[0], b_.make(ScalarOp::Neg, {v_[1]})});
       case ScalarOp::Mul:
         if (c == 0 || c == 1) return c == 0 ? v_[1] : v_[0];
         return reassociated();
-      case ScalarOp::Div: case ScalarOp::FloorDiv: return c == 1 ? v_[0] : c == 0 ? v_[1] : -1;
-      case ScalarOp::Mod: case ScalarOp::Fmod: return c == 1 ? constant(0) : -1;
-      case ScalarOp::And: return c == 0 ? v_[1] : c == -1 ? v_[0] : -1;
-      case ScalarOp::Or: return c == 0 ? v_[0] : c == -1 ? v_[1] : -1;
-      case ScalarOp::Xor: case ScalarOp::Shl: case ScalarOp::Shr: return c == 0 ? v_[0] : -1;
-      default: return -1;
+      case ScalarOp::Div:
+      case ScalarOp::FloorDiv:
+        return c == 1 ? v_[0] : c == 0 ? v_[1] : -1;
+      case ScalarOp::Mod:
+      case ScalarOp::Fmod:
+        return c == 1 ? constant(0) : -1;
+      case ScalarOp::And:
+        return c == 0 ? v_[1] : c == -1 ? v_[0] : -1;
+      case ScalarOp::Or:
+        return c == 0 ? v_[0] : c == -1 ? v_[1] : -1;
+      case ScalarOp::Xor:
+      case ScalarOp::Shl:
+      case ScalarOp::Shr:
+        return c == 0 ? v_[0] : -1;
+      default:
+        return -1;
     }
   }
 
-  // (x + c1) + c2 = x + (c1 + c2), (x * c1) * c2 = x * (c1 * c2), (x + c1) * c2 = x * c2 + c1 * c2, all modulo 2^n.
+  // (x + c1) + c2 = x + (c1 + c2), (x * c1) * c2 = x * (c1 * c2), (x + c1) * c2 = x * c2 + c1 * c2,
+  // all modulo 2^n.
   ValueId reassociated() {
     const auto inner = b_.definition_of(v_[0]);
     if (!inner || inner->operands.size() != 2 || !b_.constant_of(inner->operands[1])) return -1;
     const ValueId x = inner->operands[0], c1 = inner->operands[1], c2 = v_[1];
     if (inner->op == op_) return b_.make(op_, {x, b_.make(op_, {c1, c2})});
     if (op_ != ScalarOp::Mul || inner->op != ScalarOp::Add) return -1;
-    return b_.make(ScalarOp::Add, {b_.make(ScalarOp::Mul, {x, c2}), b_.make(ScalarOp::Mul, {c1, c2})});
+    return b_.make(ScalarOp::Add,
+                   {b_.make(ScalarOp::Mul, {x, c2}), b_.make(ScalarOp::Mul, {c1, c2})});
   }
 
   Folding& b_;
@@ -146,10 +180,18 @@ class Rules {
 
 bool is_commutative(ScalarOp op) {
   switch (op) {
-    case ScalarOp::Add: case ScalarOp::Mul: case ScalarOp::Max: case ScalarOp::Min: case ScalarOp::And:
-    case ScalarOp::Or: case ScalarOp::Xor: case ScalarOp::Eq: case ScalarOp::Ne:
+    case ScalarOp::Add:
+    case ScalarOp::Mul:
+    case ScalarOp::Max:
+    case ScalarOp::Min:
+    case ScalarOp::And:
+    case ScalarOp::Or:
+    case ScalarOp::Xor:
+    case ScalarOp::Eq:
+    case ScalarOp::Ne:
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 

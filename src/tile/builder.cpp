@@ -30,7 +30,8 @@ Type united(const Type& a, const Type& b) {
 
 // What each pure value was computed from, and which values each open block can see.
 struct Builder::Numbering final : ssa::Folding {
-  using Key = std::tuple<std::uint16_t, std::vector<ValueId>, std::int64_t, std::uint64_t, int, int, int, int>;
+  using Key = std::tuple<std::uint16_t, std::vector<ValueId>, std::int64_t, std::uint64_t, int, int,
+                         int, int>;
   struct Def {
     int op = -1;
     std::vector<ValueId> operands;
@@ -40,9 +41,16 @@ struct Builder::Numbering final : ssa::Folding {
 
   explicit Numbering(Builder& builder) : b(builder) {}
 
-  ValueId pure(Op op, std::vector<ValueId> operands, const Type& type, std::int64_t imm = 0, double fimm = 0) {
-    Key key{code(op), operands, imm, std::bit_cast<std::uint64_t>(fimm), static_cast<int>(type.dtype), type.rank,
-            type.shape[0], type.shape[1]};
+  ValueId pure(Op op, std::vector<ValueId> operands, const Type& type, std::int64_t imm = 0,
+               double fimm = 0) {
+    Key key{code(op),
+            operands,
+            imm,
+            std::bit_cast<std::uint64_t>(fimm),
+            static_cast<int>(type.dtype),
+            type.rank,
+            type.shape[0],
+            type.shape[1]};
     for (auto scope = scopes.rbegin(); scope != scopes.rend(); ++scope) {
       if (const auto it = scope->find(key); it != scope->end()) return it->second;
     }
@@ -83,15 +91,19 @@ struct Builder::Numbering final : ssa::Folding {
   }
   ValueId make_constant(const Type& type, Scalar value) override {
     const Type scalar = Type::scalar(type.dtype);
-    const ValueId v = is_float(type.dtype) ? pure(Op::Const, {}, scalar, 0, value.f) : pure(Op::Const, {}, scalar, value.i);
+    const ValueId v = is_float(type.dtype) ? pure(Op::Const, {}, scalar, 0, value.f)
+                                           : pure(Op::Const, {}, scalar, value.i);
     return spread(v, type);
   }
-  ValueId make(ScalarOp op, std::vector<ValueId> operands) override { return b.scalar(op, std::move(operands)); }
+  ValueId make(ScalarOp op, std::vector<ValueId> operands) override {
+    return b.scalar(op, std::move(operands));
+  }
 
   ValueId spread(ValueId x, const Type& shape) {
     const Type type = shape.with(b.type(x).dtype);
     if (b.type(x) == type) return x;
-    WEFT_CHECK(stretches(b.type(x), type), "a tile of shape " + str(b.type(x)) + " does not broadcast to " + str(type));
+    WEFT_CHECK(stretches(b.type(x), type),
+               "a tile of shape " + str(b.type(x)) + " does not broadcast to " + str(type));
     x = unbroadcast(x);
     return b.type(x) == type ? x : pure(Op::Broadcast, {x}, type);
   }
@@ -119,17 +131,20 @@ struct Builder::Numbering final : ssa::Folding {
 };
 
 Builder::Builder(std::string name)
-    : FunctionBuilder(op_table(), std::move(name)), numbering_(std::make_unique<Numbering>(*this)) {}
+    : FunctionBuilder(op_table(), std::move(name)),
+      numbering_(std::make_unique<Numbering>(*this)) {}
 Builder::~Builder() = default;
 
 ValueId Builder::constant(DType dtype, double value) {
   const Scalar wide{value, 0};
-  return numbering_->make_constant(Type::scalar(dtype), evaluate(ScalarOp::Cast, DType::F64, dtype, {&wide, 1}));
+  return numbering_->make_constant(Type::scalar(dtype),
+                                   evaluate(ScalarOp::Cast, DType::F64, dtype, {&wide, 1}));
 }
 
 ValueId Builder::constant_i64(std::int64_t value, DType dtype) {
   const Scalar wide{0, value};
-  return numbering_->make_constant(Type::scalar(dtype), evaluate(ScalarOp::Cast, DType::I64, dtype, {&wide, 1}));
+  return numbering_->make_constant(Type::scalar(dtype),
+                                   evaluate(ScalarOp::Cast, DType::I64, dtype, {&wide, 1}));
 }
 
 ValueId Builder::size(int number) { return numbering_->pure(Op::Size, {}, kIndex, number); }
@@ -148,17 +163,23 @@ ValueId Builder::broadcast(ValueId x, int rows, int cols) {
 
 ValueId Builder::scalar(ScalarOp op, std::vector<ValueId> operands) {
   const ScalarOpInfo& row = info(op);
-  WEFT_CHECK(static_cast<int>(operands.size()) == row.operands && row.result != ScalarResult::Cast, row.name);
+  WEFT_CHECK(static_cast<int>(operands.size()) == row.operands && row.result != ScalarResult::Cast,
+             row.name);
   const DType dtype = row.result == ScalarResult::Bool ? DType::Bool : type(operands.back()).dtype;
   return numbering_->elementwise(op, std::move(operands), dtype);
 }
 
-ValueId Builder::cast(ValueId x, DType dtype) { return numbering_->elementwise(ScalarOp::Cast, {x}, dtype); }
-ValueId Builder::bitcast(ValueId x, DType dtype) { return numbering_->elementwise(ScalarOp::Bitcast, {x}, dtype); }
+ValueId Builder::cast(ValueId x, DType dtype) {
+  return numbering_->elementwise(ScalarOp::Cast, {x}, dtype);
+}
+ValueId Builder::bitcast(ValueId x, DType dtype) {
+  return numbering_->elementwise(ScalarOp::Bitcast, {x}, dtype);
+}
 
 ValueId Builder::load(int buffer, ValueId index, ValueId mask) {
   const Type result = type(index).with(function().buffers[buffer].dtype);
-  if (mask >= 0 && numbering_->constant_is(mask, false)) return numbering_->make_constant(result, {});
+  if (mask >= 0 && numbering_->constant_is(mask, false))
+    return numbering_->make_constant(result, {});
   // All lanes of a spread index read the same element: read it once.
   const ValueId narrow = numbering_->unbroadcast(index);
   std::vector<ValueId> operands = {narrow};
@@ -168,13 +189,15 @@ ValueId Builder::load(int buffer, ValueId index, ValueId mask) {
     operands = {fits ? narrow : index};
     operands.push_back(numbering_->spread(mask, type(operands[0])));
   }
-  return numbering_->spread(append1(code(Op::Load), operands, type(operands[0]).with(result.dtype), buffer), result);
+  return numbering_->spread(
+      append1(code(Op::Load), operands, type(operands[0]).with(result.dtype), buffer), result);
 }
 
 void Builder::store(int buffer, ValueId value, ValueId index, ValueId mask) {
   if (mask >= 0 && numbering_->constant_is(mask, false)) return;
   std::vector<ValueId> operands = {numbering_->spread(value, type(index)), index};
-  if (mask >= 0 && !numbering_->constant_is(mask, true)) operands.push_back(numbering_->spread(mask, type(index)));
+  if (mask >= 0 && !numbering_->constant_is(mask, true))
+    operands.push_back(numbering_->spread(mask, type(index)));
   append(code(Op::Store), std::move(operands), {}, buffer);
 }
 
@@ -185,14 +208,18 @@ ValueId Builder::reduce(Combine combine, ValueId x, int axis) {
   return numbering_->pure(reduce_op(combine), {x}, result, axis);
 }
 
-ValueId Builder::dot(ValueId a, ValueId b, ValueId acc) { return numbering_->pure(Op::Dot, {a, b, acc}, type(acc)); }
+ValueId Builder::dot(ValueId a, ValueId b, ValueId acc) {
+  return numbering_->pure(Op::Dot, {a, b, acc}, type(acc));
+}
 
 ValueId Builder::transpose(ValueId x) {
   const Type from = type(x), to = Type::tile(from.dtype, from.shape[1], from.shape[0]);
   if (from.rank == 0) return x;
   if (numbering_->is(x, Op::Transpose)) return numbering_->def(x)->operands[0];
-  if (numbering_->is(x, Op::Iota)) return iota(to.shape[0], to.shape[1], 1 - static_cast<int>(numbering_->def(x)->imm));
-  if (numbering_->is(x, Op::Broadcast)) return numbering_->spread(transpose(numbering_->unbroadcast(x)), to);
+  if (numbering_->is(x, Op::Iota))
+    return iota(to.shape[0], to.shape[1], 1 - static_cast<int>(numbering_->def(x)->imm));
+  if (numbering_->is(x, Op::Broadcast))
+    return numbering_->spread(transpose(numbering_->unbroadcast(x)), to);
   return numbering_->pure(Op::Transpose, {x}, to);
 }
 

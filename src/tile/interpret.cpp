@@ -21,7 +21,8 @@ Scalar multiply_add(DType t, Scalar x, Scalar y, Scalar acc) {
 
 class Program {
  public:
-  Program(const Function& f, std::span<const BufferView> buffers, std::span<const std::int64_t> sizes)
+  Program(const Function& f, std::span<const BufferView> buffers,
+          std::span<const std::int64_t> sizes)
       : f_(f), buffers_(buffers.begin(), buffers.end()), sizes_(sizes), values_(f.types.size()) {
     for (std::size_t i = buffers_.size(); i < f.buffers.size(); ++i) {
       const auto bytes = storage_bytes(f.buffers[i].dtype, f.buffers[i].elements).value_or(0);
@@ -37,7 +38,9 @@ class Program {
 
  private:
   Error fail(const Inst& inst, std::string what) const {
-    return user_error("tile-run", fmt::format("{} in program {}: {}", f_.info(inst).name, id_, what)).at(f_.name);
+    return user_error("tile-run",
+                      fmt::format("{} in program {}: {}", f_.info(inst).name, id_, what))
+        .at(f_.name);
   }
   const Tile& in(const Inst& inst, int i) const { return values_[inst.operands[i]]; }
   const Type& in_type(const Inst& inst, int i) const { return f_.type(inst.operands[i]); }
@@ -58,23 +61,38 @@ class Program {
     if (const auto scalar = as_scalar(op)) return elementwise(inst, *scalar), Result<void>();
     if (const auto combine = as_reduce(op)) return reduce(inst, *combine), Result<void>();
     switch (op) {
-      case Op::Const: out(inst)[0] = {inst.fimm, inst.imm}; return {};
-      case Op::Size: out(inst)[0].i = sizes_[inst.imm]; return {};
-      case Op::ProgramId: out(inst)[0].i = id_; return {};
-      case Op::Iota: return iota(inst), Result<void>();
-      case Op::Broadcast: return broadcast(inst), Result<void>();
-      case Op::Load: return load(inst);
-      case Op::Store: return store(inst);
-      case Op::Dot: return dot(inst), Result<void>();
-      case Op::Transpose: return transpose(inst), Result<void>();
+      case Op::Const:
+        out(inst)[0] = {inst.fimm, inst.imm};
+        return {};
+      case Op::Size:
+        out(inst)[0].i = sizes_[inst.imm];
+        return {};
+      case Op::ProgramId:
+        out(inst)[0].i = id_;
+        return {};
+      case Op::Iota:
+        return iota(inst), Result<void>();
+      case Op::Broadcast:
+        return broadcast(inst), Result<void>();
+      case Op::Load:
+        return load(inst);
+      case Op::Store:
+        return store(inst);
+      case Op::Dot:
+        return dot(inst), Result<void>();
+      case Op::Transpose:
+        return transpose(inst), Result<void>();
       case Op::Check:
         for (const Scalar& ok : in(inst, 0)) {
           if (ok.i == 0) return fail(inst, fmt::format("failed with code {}", inst.imm));
         }
         return {};
-      case Op::For: return run_for(inst);
-      case Op::If: return run_if(inst);
-      default: return fail(inst, "has no meaning to the interpreter");
+      case Op::For:
+        return run_for(inst);
+      case Op::If:
+        return run_if(inst);
+      default:
+        return fail(inst, "has no meaning to the interpreter");
     }
   }
 
@@ -122,7 +140,8 @@ class Program {
     Tile& result = out(inst);
     for (std::size_t e = 0; e < result.size(); ++e) {
       if (!WEFT_TRY(accesses(inst, 0, e))) continue;
-      result[e] = load_scalar(f_.buffers[inst.imm].dtype, buffers_[inst.imm].data, in(inst, 0)[e].i);
+      result[e] =
+          load_scalar(f_.buffers[inst.imm].dtype, buffers_[inst.imm].data, in(inst, 0)[e].i);
     }
     return {};
   }
@@ -130,7 +149,8 @@ class Program {
   Result<void> store(const Inst& inst) {
     for (std::size_t e = 0; e < in(inst, 0).size(); ++e) {
       if (!WEFT_TRY(accesses(inst, 1, e))) continue;
-      store_scalar(f_.buffers[inst.imm].dtype, buffers_[inst.imm].data, in(inst, 1)[e].i, in(inst, 0)[e]);
+      store_scalar(f_.buffers[inst.imm].dtype, buffers_[inst.imm].data, in(inst, 1)[e].i,
+                   in(inst, 0)[e]);
     }
     return {};
   }
@@ -172,7 +192,8 @@ class Program {
     }
   }
 
-  void assign(const std::vector<ValueId>& to, const std::vector<ValueId>& from, std::size_t skip = 0) {
+  void assign(const std::vector<ValueId>& to, const std::vector<ValueId>& from,
+              std::size_t skip = 0) {
     std::vector<Tile> moved;
     for (std::size_t i = 0; i < from.size(); ++i) moved.push_back(values_[from[i]]);
     for (std::size_t i = 0; i < from.size(); ++i) values_[to[i + skip]] = std::move(moved[i]);
@@ -211,12 +232,14 @@ class Program {
 
 }  // namespace
 
-Result<void> interpret(const Function& function, std::span<const BufferView> buffers, std::span<const std::int64_t> sizes,
-                       std::int64_t grid) {
+Result<void> interpret(const Function& function, std::span<const BufferView> buffers,
+                       std::span<const std::int64_t> sizes, std::int64_t grid) {
   std::size_t in_memory = 0;
-  for (const ssa::Buffer& buffer : function.buffers) in_memory += buffer.space == ssa::Space::Memory ? 1 : 0;
+  for (const ssa::Buffer& buffer : function.buffers)
+    in_memory += buffer.space == ssa::Space::Memory ? 1 : 0;
   if (buffers.size() != in_memory || sizes.size() != static_cast<std::size_t>(function.sizes)) {
-    return user_error("tile-run", fmt::format("{} buffers and {} sizes were given", buffers.size(), sizes.size()))
+    return user_error("tile-run", fmt::format("{} buffers and {} sizes were given", buffers.size(),
+                                              sizes.size()))
         .at(function.name)
         .expected(fmt::format("{} and {}", in_memory, function.sizes));
   }

@@ -8,7 +8,8 @@ namespace {
 using ssa::Block;
 using ssa::Inst;
 
-constexpr std::int64_t kMaxElements = std::int64_t{1} << 20;  // of one tile: all of it lives in registers or on chip
+constexpr std::int64_t kMaxElements =
+    std::int64_t{1} << 20;  // of one tile: all of it lives in registers or on chip
 
 class Verifier {
  public:
@@ -17,19 +18,25 @@ class Verifier {
   Result<void> run() {
     for (std::size_t v = 0; v < f_.types.size(); ++v) {
       const Type& t = f_.types[v];
-      const bool shaped = t.rank == 2 && t.shape[0] >= 1 && t.shape[1] >= 1 && t.elements() <= kMaxElements;
-      if (t.rank != 0 && !shaped) return fail(fmt::format("a value of type {} is not a scalar or a tile", str(t)));
-      if (is_complex(t.dtype) || is_string(t.dtype)) return fail(fmt::format("tiles cannot hold {}", weft::name(t.dtype)));
+      const bool shaped =
+          t.rank == 2 && t.shape[0] >= 1 && t.shape[1] >= 1 && t.elements() <= kMaxElements;
+      if (t.rank != 0 && !shaped)
+        return fail(fmt::format("a value of type {} is not a scalar or a tile", str(t)));
+      if (is_complex(t.dtype) || is_string(t.dtype))
+        return fail(fmt::format("tiles cannot hold {}", weft::name(t.dtype)));
     }
     return block(f_.body);
   }
 
  private:
-  Error fail(std::string message) const { return user_error("invalid-tile", std::move(message)).at(f_.name); }
+  Error fail(std::string message) const {
+    return user_error("invalid-tile", std::move(message)).at(f_.name);
+  }
   Error fail(const Inst& inst, std::string_view what) const {
     std::string types;
     for (const ValueId v : inst.operands) types += (types.empty() ? "" : ", ") + str(f_.type(v));
-    return fail(fmt::format("{}: {}", f_.info(inst).name, what)).found(fmt::format("operands ({})", types));
+    return fail(fmt::format("{}: {}", f_.info(inst).name, what))
+        .found(fmt::format("operands ({})", types));
   }
 
   Result<void> block(const Block& block) {
@@ -51,17 +58,23 @@ class Verifier {
     switch (op) {
       case Op::Const:
         return out(inst).rank == 0 ? Result<void>() : fail(inst, "is a scalar");
-      case Op::Size: case Op::ProgramId:
+      case Op::Size:
+      case Op::ProgramId:
         return out(inst) == index ? Result<void>() : fail(inst, "is an i64 scalar");
       case Op::Iota:
         if (out(inst).rank == 2 && out(inst).dtype == DType::I64 && is_axis(inst.imm)) return {};
         return fail(inst, "is an i64 tile over axis 0 or 1");
-      case Op::Broadcast: return check_broadcast(inst);
-      case Op::Load: return check_access(inst, 0, out(inst));
-      case Op::Store: return check_access(inst, 1, in(inst, 0));
-      case Op::Dot: return check_dot(inst);
+      case Op::Broadcast:
+        return check_broadcast(inst);
+      case Op::Load:
+        return check_access(inst, 0, out(inst));
+      case Op::Store:
+        return check_access(inst, 1, in(inst, 0));
+      case Op::Dot:
+        return check_dot(inst);
       case Op::Transpose:
-        if (in(inst, 0).rank == 2 && out(inst) == Type::tile(in(inst, 0).dtype, in(inst, 0).shape[1], in(inst, 0).shape[0]))
+        if (in(inst, 0).rank == 2 &&
+            out(inst) == Type::tile(in(inst, 0).dtype, in(inst, 0).shape[1], in(inst, 0).shape[0]))
           return {};
         return fail(inst, "exchanges the axes of a tile");
       case Op::Check:
@@ -72,8 +85,10 @@ class Verifier {
         }
         return {};
       case Op::If:
-        return in(inst, 0) == Type::scalar(DType::Bool) ? Result<void>() : fail(inst, "takes a bool scalar");
-      default: return fail(inst, "has no rule in the verifier");
+        return in(inst, 0) == Type::scalar(DType::Bool) ? Result<void>()
+                                                        : fail(inst, "takes a bool scalar");
+      default:
+        return fail(inst, "has no rule in the verifier");
     }
   }
 
@@ -84,16 +99,22 @@ class Verifier {
     const Type& last = in(inst, static_cast<int>(inst.operands.size()) - 1);
     for (std::size_t i = 0; i < inst.operands.size(); ++i) {
       const bool condition = rule == ScalarResult::Select && i == 0;
-      if (in(inst, i) != (condition ? last.with(DType::Bool) : last)) return fail(inst, "operand types differ");
+      if (in(inst, i) != (condition ? last.with(DType::Bool) : last))
+        return fail(inst, "operand types differ");
     }
-    const DType result = rule == ScalarResult::Cast ? out(inst).dtype : rule == ScalarResult::Bool ? DType::Bool : last.dtype;
-    if (out(inst) != last.with(result)) return fail(inst, "the result's type does not follow from the operands'");
-    if (op == ScalarOp::Bitcast && bits(last.dtype) != bits(result)) return fail(inst, "the sizes differ");
+    const DType result = rule == ScalarResult::Cast   ? out(inst).dtype
+                         : rule == ScalarResult::Bool ? DType::Bool
+                                                      : last.dtype;
+    if (out(inst) != last.with(result))
+      return fail(inst, "the result's type does not follow from the operands'");
+    if (op == ScalarOp::Bitcast && bits(last.dtype) != bits(result))
+      return fail(inst, "the sizes differ");
     return {};
   }
 
   Result<void> check_reduce(const Inst& inst) const {
-    if (in(inst, 0).rank != 2 || !is_axis(inst.imm)) return fail(inst, "is over axis 0 or 1 of a tile");
+    if (in(inst, 0).rank != 2 || !is_axis(inst.imm))
+      return fail(inst, "is over axis 0 or 1 of a tile");
     Type expected = in(inst, 0);
     expected.shape[inst.imm] = 1;
     return out(inst) == expected ? Result<void>() : fail(inst, "gives size 1 along the axis");
@@ -114,10 +135,13 @@ class Verifier {
     const Type& index = in(inst, at);
     const bool masked = static_cast<int>(inst.operands.size()) > at + 1;
     if (index.dtype != DType::I64) return fail(inst, "the index is i64");
-    if (value != index.with(buffer.dtype)) return fail(inst, "the value has the index's shape and the buffer's dtype");
-    if (masked && in(inst, at + 1) != index.with(DType::Bool)) return fail(inst, "the mask is bool of the index's shape");
+    if (value != index.with(buffer.dtype))
+      return fail(inst, "the value has the index's shape and the buffer's dtype");
+    if (masked && in(inst, at + 1) != index.with(DType::Bool))
+      return fail(inst, "the mask is bool of the index's shape");
     if (static_cast<int>(inst.operands.size()) > at + 2) return fail(inst, "too many operands");
-    if (!(at == 0 ? buffer.read : buffer.written)) return fail(inst, "the buffer is not declared so");
+    if (!(at == 0 ? buffer.read : buffer.written))
+      return fail(inst, "the buffer is not declared so");
     return {};
   }
 
@@ -127,8 +151,10 @@ class Verifier {
                         a.shape[0] == acc.shape[0] && b.shape[1] == acc.shape[1];
     if (!shapes) return fail(inst, "shapes are [r,k], [k,c], [r,c]");
     const bool narrower = bits(a.dtype) <= bits(acc.dtype) && bits(b.dtype) <= bits(acc.dtype);
-    const bool kinds = is_float(a.dtype) == is_float(acc.dtype) && is_float(b.dtype) == is_float(acc.dtype);
-    if (!narrower || !kinds) return fail(inst, "a and b are of the accumulator's kind and no wider");
+    const bool kinds =
+        is_float(a.dtype) == is_float(acc.dtype) && is_float(b.dtype) == is_float(acc.dtype);
+    if (!narrower || !kinds)
+      return fail(inst, "a and b are of the accumulator's kind and no wider");
     return out(inst) == acc ? Result<void>() : fail(inst, "the result is like the accumulator");
   }
 

@@ -31,7 +31,8 @@ TEST(TileBuilder, FoldsIndexArithmetic) {
 TEST(TileBuilder, FoldsConditions) {
   Builder b("f");
   const ValueId pid = b.program_id(), n = b.constant_i64(7);
-  const ValueId in = b.lt(pid, n), yes = b.constant_i64(1, DType::Bool), no = b.constant_i64(0, DType::Bool);
+  const ValueId in = b.lt(pid, n), yes = b.constant_i64(1, DType::Bool),
+                no = b.constant_i64(0, DType::Bool);
   EXPECT_EQ(b.logical_and(in, yes), in);
   EXPECT_EQ(b.logical_and(no, in), no);
   EXPECT_EQ(b.scalar(ScalarOp::Or, {in, yes}), yes);
@@ -82,7 +83,8 @@ TEST(TileBuilder, MergesAndKeepsTilesSmall) {
 TEST(TileBuilder, ConstantMasksDisappear) {
   Builder b("f");
   const int out = b.add_buffer({DType::F32, ssa::Space::Memory, true, true, 0});
-  const ValueId i = b.iota(1, 8, 1), yes = b.constant_i64(1, DType::Bool), no = b.constant_i64(0, DType::Bool);
+  const ValueId i = b.iota(1, 8, 1), yes = b.constant_i64(1, DType::Bool),
+                no = b.constant_i64(0, DType::Bool);
   const ValueId x = b.load(out, i, yes);
   b.store(out, b.load(out, i, no), i, no);
   b.store(out, x, i, yes);

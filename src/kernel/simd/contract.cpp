@@ -6,12 +6,18 @@ namespace {
 
 ScalarOp combining_op(Combine combine, DType dtype) {
   switch (combine) {
-    case Combine::Sum: return ScalarOp::Add;
-    case Combine::Prod: return ScalarOp::Mul;
-    case Combine::Max: return is_bool(dtype) ? ScalarOp::Or : ScalarOp::Max;
-    case Combine::Min: return is_bool(dtype) ? ScalarOp::And : ScalarOp::Min;
-    case Combine::And: return ScalarOp::And;
-    default: return ScalarOp::Or;
+    case Combine::Sum:
+      return ScalarOp::Add;
+    case Combine::Prod:
+      return ScalarOp::Mul;
+    case Combine::Max:
+      return is_bool(dtype) ? ScalarOp::Or : ScalarOp::Max;
+    case Combine::Min:
+      return is_bool(dtype) ? ScalarOp::And : ScalarOp::Min;
+    case Combine::And:
+      return ScalarOp::And;
+    default:
+      return ScalarOp::Or;
   }
 }
 
@@ -25,7 +31,8 @@ bool is_idempotent(Combine combine) { return combine != Combine::Sum && combine 
 
 }  // namespace
 
-// k is outermost, so that a step's loads are used at once: a vector of b for all rows, a scalar of a for all columns.
+// k is outermost, so that a step's loads are used at once: a vector of b for all rows, a scalar of
+// a for all columns.
 Value Lowering::dot(const Inst& inst) {
   const Value &a = in(inst, 0), &b = in(inst, 1), &acc = in(inst, 2);
   const tile::Type& result = type(inst.results[0]);
@@ -54,7 +61,8 @@ ValueId Lowering::combine_all(Combine combine, std::vector<ValueId> parts) {
   const ScalarOp op = combining_op(combine, b_.type(parts[0]).dtype);
   while (parts.size() > 1) {
     std::vector<ValueId> halved;
-    for (std::size_t i = 0; i + 1 < parts.size(); i += 2) halved.push_back(b_.scalar(op, {parts[i], parts[i + 1]}));
+    for (std::size_t i = 0; i + 1 < parts.size(); i += 2)
+      halved.push_back(b_.scalar(op, {parts[i], parts[i + 1]}));
     if (parts.size() % 2 == 1) halved.push_back(parts.back());
     parts = std::move(halved);
   }
@@ -72,7 +80,8 @@ Value Lowering::reduce(const Inst& inst, Combine combine) {
       std::vector<ValueId> parts;
       for (int i = 0; i < from.count; ++i) parts.push_back(at(x, row, i, from));
       const ValueId all = combine_all(combine, std::move(parts));
-      registers.push_back(from.lanes == 0 ? all : b_.reduce(lane_combine(combine, result.dtype), all));
+      registers.push_back(from.lanes == 0 ? all
+                                          : b_.reduce(lane_combine(combine, result.dtype), all));
     }
     return registers_value(result, rows, {}, std::move(registers));
   }
@@ -88,7 +97,8 @@ Value Lowering::reduce(const Inst& inst, Combine combine) {
 
 Value Lowering::transpose(const Inst& inst) {
   const Value& x = in(inst, 0);
-  return from_elements(type(inst.results[0]), layout(inst.results[0]), [&](int row, int col) { return element(x, col, row); });
+  return from_elements(type(inst.results[0]), layout(inst.results[0]),
+                       [&](int row, int col) { return element(x, col, row); });
 }
 
 }  // namespace weft::kernel::simd

@@ -11,10 +11,14 @@ bool is_index(const Value& v) { return v.form == Value::Form::Index; }
 // The comparison that holds for (b, a) when `op` holds for (a, b).
 ScalarOp mirrored(ScalarOp op) {
   switch (op) {
-    case ScalarOp::Lt: return ScalarOp::Gt;
-    case ScalarOp::Le: return ScalarOp::Ge;
-    case ScalarOp::Gt: return ScalarOp::Lt;
-    default: return ScalarOp::Le;
+    case ScalarOp::Lt:
+      return ScalarOp::Gt;
+    case ScalarOp::Le:
+      return ScalarOp::Ge;
+    case ScalarOp::Gt:
+      return ScalarOp::Lt;
+    default:
+      return ScalarOp::Le;
   }
 }
 
@@ -40,7 +44,8 @@ Value Lowering::elementwise(const Inst& inst, ScalarOp op) {
     const Value &a = *operands[0], &b = *operands[1];
     if (is_index(a) && is_index(b)) special = index_arithmetic(op, a, b);
     if (!special && is_index(a) && is_index(b)) special = divide(op, a, b);
-    if (!special && is_order(op) && is_index(a) && is_index(b)) special = lane_limit(op, a, b, spread);
+    if (!special && is_order(op) && is_index(a) && is_index(b))
+      special = lane_limit(op, a, b, spread);
     if (!special && op == ScalarOp::And && is_bool(result.dtype)) special = and_masks(a, b);
     if (special) {
       special->type = result;
@@ -48,7 +53,8 @@ Value Lowering::elementwise(const Inst& inst, ScalarOp op) {
     }
   }
 
-  const bool uniform = std::all_of(operands.begin(), operands.end(), [](const Value* v) { return v->uniform(); });
+  const bool uniform =
+      std::all_of(operands.begin(), operands.end(), [](const Value* v) { return v->uniform(); });
   const Layout to = uniform ? Layout{} : spread;
   int rows = 1;
   for (const Value* v : operands) rows = std::max(rows, stored_rows(*v));
@@ -58,22 +64,26 @@ Value Lowering::elementwise(const Inst& inst, ScalarOp op) {
       std::vector<ValueId> args;
       for (const Value* v : operands) args.push_back(at(*v, row, i, to));
       if (op == ScalarOp::Cast || op == ScalarOp::Bitcast) {
-        registers.push_back(op == ScalarOp::Cast ? b_.cast(args[0], result.dtype) : b_.bitcast(args[0], result.dtype));
+        registers.push_back(op == ScalarOp::Cast ? b_.cast(args[0], result.dtype)
+                                                 : b_.bitcast(args[0], result.dtype));
       } else {
         registers.push_back(b_.scalar(op, std::move(args)));
       }
     }
   }
-  if (!uniform || result.dtype != DType::I64) return registers_value(result, rows, to, std::move(registers));
+  if (!uniform || result.dtype != DType::I64)
+    return registers_value(result, rows, to, std::move(registers));
   Value v;
   v.form = Value::Form::Index;
   v.type = result;
-  for (int row = 0; row < rows; ++row) v.rows.push_back(math_.term(registers[row], result_facts(op, operands, row)));
+  for (int row = 0; row < rows; ++row)
+    v.rows.push_back(math_.term(registers[row], result_facts(op, operands, row)));
   return v;
 }
 
 // Of a scalar computed from uniform operands by an op that is not linear.
-Facts Lowering::result_facts(ScalarOp op, const std::vector<const Value*>& operands, int row) const {
+Facts Lowering::result_facts(ScalarOp op, const std::vector<const Value*>& operands,
+                             int row) const {
   Facts facts{0, 0, true};
   for (const Value* v : operands) {
     if (!is_index(*v)) {
@@ -86,8 +96,10 @@ Facts Lowering::result_facts(ScalarOp op, const std::vector<const Value*>& opera
     facts.depth = std::max(facts.depth, f.depth);
     facts.counted = facts.counted && f.counted;
   }
-  const bool picks = op == ScalarOp::Min || op == ScalarOp::Max || op == ScalarOp::Select || op == ScalarOp::Mod;
-  const bool shrinks = picks || op == ScalarOp::FloorDiv || op == ScalarOp::Div || op == ScalarOp::Fmod;
+  const bool picks =
+      op == ScalarOp::Min || op == ScalarOp::Max || op == ScalarOp::Select || op == ScalarOp::Mod;
+  const bool shrinks =
+      picks || op == ScalarOp::FloorDiv || op == ScalarOp::Div || op == ScalarOp::Fmod;
   return {picks ? facts.divisor : 1, facts.depth, facts.counted && shrinks};
 }
 
@@ -102,7 +114,9 @@ std::optional<Value> Lowering::index_arithmetic(ScalarOp op, const Value& a, con
   const int rows = static_cast<int>(std::max(a.rows.size(), b.rows.size()));
   for (int row = 0; row < rows; ++row) {
     const Sum &x = row_of(a.rows, row), &y = row_of(b.rows, row);
-    v.rows.push_back(op == ScalarOp::Add ? math_.add(x, y) : op == ScalarOp::Sub ? math_.sub(x, y) : math_.mul(x, y));
+    v.rows.push_back(op == ScalarOp::Add   ? math_.add(x, y)
+                     : op == ScalarOp::Sub ? math_.sub(x, y)
+                                           : math_.mul(x, y));
   }
   v.lane = op == ScalarOp::Add   ? math_.add(a.lane, b.lane)
            : op == ScalarOp::Sub ? math_.sub(a.lane, b.lane)
@@ -123,7 +137,8 @@ std::optional<Value> Lowering::divide(ScalarOp op, const Value& a, const Value& 
     if (!s) return std::nullopt;
     const bool quotient = op == ScalarOp::FloorDiv;
     v.rows.push_back(quotient ? s->quotient : s->remainder);
-    v.lane = math_.constant(quotient ? s->quotient_lane : s->remainder_lane);  // depends on a.lane alone
+    v.lane =
+        math_.constant(quotient ? s->quotient_lane : s->remainder_lane);  // depends on a.lane alone
   }
   return v;
 }
@@ -137,7 +152,8 @@ DType Lowering::lane_dtype(int columns) const {
 }
 
 // base + lane < limit as lane < limit - base, on lanes as narrow as the elements.
-std::optional<Value> Lowering::lane_limit(ScalarOp op, const Value& a, const Value& b, Layout layout) {
+std::optional<Value> Lowering::lane_limit(ScalarOp op, const Value& a, const Value& b,
+                                          Layout layout) {
   if (a.lane.is(0)) return b.lane.is(0) ? std::nullopt : lane_limit(mirrored(op), b, a, layout);
   if (!a.lane.is(1) || !b.lane.is(0) || layout.lanes == 0) return std::nullopt;
   const bool below = op == ScalarOp::Lt || op == ScalarOp::Le;
@@ -155,7 +171,8 @@ std::optional<Value> Lowering::lane_limit(ScalarOp op, const Value& a, const Val
         b_.scalar(ScalarOp::Max, {b_.scalar(ScalarOp::Min, {math_.value(limit), most}), zero});
     const ValueId narrowed = b_.splat(b_.cast(clamped, narrow), layout.lanes);
     for (int i = 0; i < layout.count; ++i) {
-      const ValueId first = b_.splat(b_.constant_i64(std::int64_t{i} * layout.lanes, narrow), layout.lanes);
+      const ValueId first =
+          b_.splat(b_.constant_i64(std::int64_t{i} * layout.lanes, narrow), layout.lanes);
       const ValueId column = b_.add(b_.iota(narrow, layout.lanes), first);
       registers.push_back(b_.scalar(below ? ScalarOp::Lt : ScalarOp::Ge, {column, narrowed}));
     }
@@ -172,9 +189,10 @@ std::optional<Value> Lowering::and_masks(const Value& a, const Value& b) {
   v.guard.clear();
   for (std::size_t row = 0; row < count; ++row) {
     const ValueId own = row_of(rows.registers, static_cast<int>(row));
-    v.guard.push_back(lanes.guard.empty()
-                          ? own
-                          : b_.scalar(ScalarOp::And, {own, row_of(lanes.guard, static_cast<int>(row))}));
+    v.guard.push_back(
+        lanes.guard.empty()
+            ? own
+            : b_.scalar(ScalarOp::And, {own, row_of(lanes.guard, static_cast<int>(row))}));
   }
   return v;
 }

@@ -22,7 +22,9 @@ std::int64_t product_divisor(std::int64_t a, std::int64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? 1 : product;
 }
 
-std::int64_t magnitude(std::int64_t c) { return c == INT64_MIN ? std::int64_t{1} << 62 : c < 0 ? -c : c; }
+std::int64_t magnitude(std::int64_t c) {
+  return c == INT64_MIN ? std::int64_t{1} << 62 : c < 0 ? -c : c;
+}
 
 constexpr std::size_t kMaxTerms = 6;
 
@@ -70,13 +72,15 @@ Sum IndexMath::scale(const Sum& a, std::int64_t factor) const {
 Sum IndexMath::mul(const Sum& a, const Sum& b) {
   if (a.is_constant()) return scale(b, a.constant);
   if (b.is_constant()) return scale(a, b.constant);
-  if (a.terms.size() * b.terms.size() > kMaxTerms) return mul(term(value(a), facts(a)), term(value(b), facts(b)));
+  if (a.terms.size() * b.terms.size() > kMaxTerms)
+    return mul(term(value(a), facts(a)), term(value(b), facts(b)));
   Sum product = add(scale(a, b.constant), scale(b, a.constant));
   product.constant = wrapping_mul(a.constant, b.constant);
   for (const Sum::Term& x : a.terms) {
     for (const Sum::Term& y : b.terms) {
       const Facts fx = facts(x.value), fy = facts(y.value);
-      const Facts both{product_divisor(fx.divisor, fy.divisor), std::max(fx.depth, fy.depth), fx.counted && fy.counted};
+      const Facts both{product_divisor(fx.divisor, fy.divisor), std::max(fx.depth, fy.depth),
+                       fx.counted && fy.counted};
       const Sum xy = term(b_.mul(x.value, y.value), both);
       product = add(product, scale(xy, wrapping_mul(x.coefficient, y.coefficient)));
     }
@@ -106,14 +110,16 @@ ValueId IndexMath::value(const Sum& a) {
   ValueId sum = -1;
   for (const Sum::Term& t : terms) {
     const bool negated = t.coefficient == -1 && sum >= 0;
-    const ValueId v = t.coefficient == 1 || negated ? t.value : b_.mul(t.value, b_.constant_i64(t.coefficient));
+    const ValueId v =
+        t.coefficient == 1 || negated ? t.value : b_.mul(t.value, b_.constant_i64(t.coefficient));
     sum = sum < 0 ? v : b_.scalar(negated ? ScalarOp::Sub : ScalarOp::Add, {sum, v});
   }
   if (sum < 0) return b_.constant_i64(a.constant);
   return a.constant == 0 ? sum : b_.add(sum, b_.constant_i64(a.constant));
 }
 
-std::optional<IndexMath::Split> IndexMath::split(const Sum& base, std::int64_t lane, int lanes, std::int64_t d) {
+std::optional<IndexMath::Split> IndexMath::split(const Sum& base, std::int64_t lane, int lanes,
+                                                 std::int64_t d) {
   Split s;
   Sum rest;  // without what d divides term by term
   const bool counted = facts(base).counted;
@@ -122,8 +128,8 @@ std::optional<IndexMath::Split> IndexMath::split(const Sum& base, std::int64_t l
     if (whole) s.quotient.terms.push_back({t.value, t.coefficient / d});
     if (!whole) rest.terms.push_back(t);
   }
-  // rest + constant = (a multiple of `unit`) + `low`, where unit divides d: adding less than unit - low carries nothing
-  // into the quotient.
+  // rest + constant = (a multiple of `unit`) + `low`, where unit divides d: adding less than unit -
+  // low carries nothing into the quotient.
   const std::int64_t unit = rest.terms.empty() ? d : std::gcd(facts(rest).divisor, d);
   const std::int64_t low = floor_mod(base.constant, unit);
   if (lane != 0 && !counted) return std::nullopt;
@@ -131,7 +137,8 @@ std::optional<IndexMath::Split> IndexMath::split(const Sum& base, std::int64_t l
     s.quotient_lane = lane / d;
   } else {
     std::int64_t reach = 0;
-    if (lane < 0 || __builtin_mul_overflow(lane, std::int64_t{lanes} - 1, &reach) || reach >= unit - low) {
+    if (lane < 0 || __builtin_mul_overflow(lane, std::int64_t{lanes} - 1, &reach) ||
+        reach >= unit - low) {
       return std::nullopt;
     }
     s.remainder_lane = lane;
@@ -144,9 +151,11 @@ std::optional<IndexMath::Split> IndexMath::split(const Sum& base, std::int64_t l
   rest.constant = wrapping_add(base.constant, -low);
   const Facts known = facts(rest);
   const ValueId divisor = b_.constant_i64(d), v = value(rest);
-  s.quotient = add(s.quotient, term(b_.scalar(ScalarOp::FloorDiv, {v, divisor}), {1, known.depth, known.counted}));
+  s.quotient = add(s.quotient, term(b_.scalar(ScalarOp::FloorDiv, {v, divisor}),
+                                    {1, known.depth, known.counted}));
   if (unit != d) {
-    s.remainder = add(s.remainder, term(b_.scalar(ScalarOp::Mod, {v, divisor}), {unit, known.depth, known.counted}));
+    s.remainder = add(s.remainder, term(b_.scalar(ScalarOp::Mod, {v, divisor}),
+                                        {unit, known.depth, known.counted}));
   }
   return s;
 }

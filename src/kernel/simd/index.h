@@ -1,5 +1,5 @@
-// Scalar i64 arithmetic kept as linear sums, so that addresses share their bases, constants reach the access itself and
-// what does not change in a loop is added outside of it.
+// Scalar i64 arithmetic kept as linear sums, so that addresses share their bases, constants reach
+// the access itself and what does not change in a loop is added outside of it.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,8 @@
 
 namespace weft::kernel::simd {
 
-// constant + sum of coefficient * term; terms are kernel scalars, sorted, without zero coefficients.
+// constant + sum of coefficient * term; terms are kernel scalars, sorted, without zero
+// coefficients.
 struct Sum {
   struct Term {
     ValueId value;
@@ -28,7 +29,8 @@ struct Sum {
 struct Facts {
   std::int64_t divisor = 1;  // it is a multiple of this
   int depth = 0;             // of the block in which it becomes known
-  bool counted = false;      // made of ids, sizes, counters and constants, whose sums and products do not overflow
+  bool counted =
+      false;  // made of ids, sizes, counters and constants, whose sums and products do not overflow
 };
 
 class IndexMath {
@@ -45,7 +47,8 @@ class IndexMath {
   Facts facts(const Sum& a) const;
   ValueId value(const Sum& a);  // emits it: outer terms first, the constant last
 
-  // floor_div and mod by d > 0 of base + lane * i, 0 <= i < lanes, when both are of that form again.
+  // floor_div and mod by d > 0 of base + lane * i, 0 <= i < lanes, when both are of that form
+  // again.
   struct Split {
     Sum quotient, remainder;
     std::int64_t quotient_lane = 0, remainder_lane = 0;

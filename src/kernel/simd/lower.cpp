@@ -11,7 +11,8 @@ namespace weft::kernel {
 namespace simd {
 namespace {
 
-constexpr std::int64_t kMaxRegisters = 4096;  // of one tile; a schedule that asks for more would never end compiling
+constexpr std::int64_t kMaxRegisters =
+    4096;  // of one tile; a schedule that asks for more would never end compiling
 
 void visit(const ssa::Block& block, const std::function<void(const ssa::Inst&)>& before) {
   for (auto inst = block.insts.rbegin(); inst != block.insts.rend(); ++inst) {
@@ -31,7 +32,8 @@ std::vector<bool> used_by_element(const tile::Function& function) {
   mark(function.body.yields, whole);
   // Last instruction first: what becomes of a result is known before its operands are looked at.
   visit(function.body, [&](const ssa::Inst& inst) {
-    for (const ssa::Block& region : inst.regions) mark(region.args, whole), mark(region.yields, whole);
+    for (const ssa::Block& region : inst.regions)
+      mark(region.args, whole), mark(region.yields, whole);
     const tile::Op op = static_cast<tile::Op>(inst.op);
     if (op == tile::Op::Dot) {
       single[inst.operands[0]] = true;
@@ -51,19 +53,24 @@ std::vector<bool> used_by_element(const tile::Function& function) {
 }
 
 Lowering::Lowering(const tile::Function& function, const Machine& machine)
-    : f_(function), b_(function.name), math_(b_), by_element_(used_by_element(function)), values_(function.types.size()) {
+    : f_(function),
+      b_(function.name),
+      math_(b_),
+      by_element_(used_by_element(function)),
+      values_(function.types.size()) {
   for (const ssa::Buffer& buffer : f_.buffers) b_.add_buffer(buffer);
   for (int i = 0; i < f_.sizes; ++i) b_.add_size();
   choose_width(machine);
 }
 
-// The widest dtype among buffers and tiles decides; i64 and bool only when memory holds them, as they mostly are indices
-// and masks.
+// The widest dtype among buffers and tiles decides; i64 and bool only when memory holds them, as
+// they mostly are indices and masks.
 void Lowering::choose_width(const Machine& machine) {
   int widest = 8;
   for (const ssa::Buffer& buffer : f_.buffers) widest = std::max(widest, bits(buffer.dtype));
   for (const tile::Type& type : f_.types) {
-    if (type.rank == 2 && type.dtype != DType::I64 && type.dtype != DType::Bool) widest = std::max(widest, bits(type.dtype));
+    if (type.rank == 2 && type.dtype != DType::I64 && type.dtype != DType::Bool)
+      widest = std::max(widest, bits(type.dtype));
   }
   element_bits_ = widest;
   width_ = std::max(1, machine.lanes(widest));
@@ -74,7 +81,8 @@ Result<Function> Lowering::run() {
     const Layout l = layout(static_cast<ValueId>(v));
     const std::int64_t registers = std::int64_t{f_.types[v].shape[0]} * l.count;
     if (registers > kMaxRegisters) {
-      return unsupported("tile-too-large", fmt::format("a tile of {} takes {} registers", str(f_.types[v]), registers))
+      return unsupported("tile-too-large", fmt::format("a tile of {} takes {} registers",
+                                                       str(f_.types[v]), registers))
           .at(f_.name)
           .expected(fmt::format("at most {}", kMaxRegisters));
     }
@@ -106,13 +114,17 @@ void Lowering::inst(const Inst& inst) {
     case tile::Op::Const: {
       const tile::Type& t = type(inst.results[0]);
       if (t.dtype == DType::I64) return define_index({math_.constant(inst.imm)});
-      return define(uniform_value(t, {is_float(t.dtype) ? b_.constant(t.dtype, inst.fimm) : b_.constant_i64(inst.imm, t.dtype)}));
+      return define(uniform_value(t, {is_float(t.dtype) ? b_.constant(t.dtype, inst.fimm)
+                                                        : b_.constant_i64(inst.imm, t.dtype)}));
     }
-    case tile::Op::Size: return define_index({math_.term(b_.size(static_cast<int>(inst.imm)), {1, 0, true})});
-    case tile::Op::ProgramId: return define_index({math_.term(b_.program_id(), {1, 0, true})});
+    case tile::Op::Size:
+      return define_index({math_.term(b_.size(static_cast<int>(inst.imm)), {1, 0, true})});
+    case tile::Op::ProgramId:
+      return define_index({math_.term(b_.program_id(), {1, 0, true})});
     case tile::Op::Iota: {
       const int extent = type(inst.results[0]).shape[inst.imm];
-      if (inst.imm == 1) return define_index({math_.constant(0)}, math_.constant(extent > 1 ? 1 : 0));
+      if (inst.imm == 1)
+        return define_index({math_.constant(0)}, math_.constant(extent > 1 ? 1 : 0));
       std::vector<Sum> rows;
       for (int row = 0; row < extent; ++row) rows.push_back(math_.constant(row));
       return define_index(std::move(rows));
@@ -122,16 +134,23 @@ void Lowering::inst(const Inst& inst) {
       v.type = type(inst.results[0]);
       return define(std::move(v));
     }
-    case tile::Op::Load: return define(load(inst));
-    case tile::Op::Store: return store(inst);
-    case tile::Op::Dot: return define(dot(inst));
-    case tile::Op::Transpose: return define(transpose(inst));
+    case tile::Op::Load:
+      return define(load(inst));
+    case tile::Op::Store:
+      return store(inst);
+    case tile::Op::Dot:
+      return define(dot(inst));
+    case tile::Op::Transpose:
+      return define(transpose(inst));
     case tile::Op::Check:
       for (const ValueId ok : expand({inst.operands[0]})) b_.check(ok, static_cast<int>(inst.imm));
       return;
-    case tile::Op::For: return lower_for(inst);
-    case tile::Op::If: return lower_if(inst);
-    default: WEFT_CHECK(false, "a tile op without a lowering");
+    case tile::Op::For:
+      return lower_for(inst);
+    case tile::Op::If:
+      return lower_if(inst);
+    default:
+      WEFT_CHECK(false, "a tile op without a lowering");
   }
 }
 
@@ -152,7 +171,8 @@ void Lowering::define_expanded(const std::vector<ValueId>& values, std::vector<V
     const Layout from = natural_layout(type(v));
     const std::size_t count = static_cast<std::size_t>(type(v).shape[0]) * from.count;
     const auto first = registers.begin() + static_cast<std::ptrdiff_t>(next);
-    values_[v] = registers_value(type(v), type(v).shape[0], from, {first, first + static_cast<std::ptrdiff_t>(count)});
+    values_[v] = registers_value(type(v), type(v).shape[0], from,
+                                 {first, first + static_cast<std::ptrdiff_t>(count)});
     next += count;
   }
 }
@@ -162,13 +182,15 @@ void Lowering::lower_for(const Inst& inst) {
   const Sum lo = values_[inst.operands[0]].rows[0], step = values_[inst.operands[2]].rows[0];
   const std::vector<ValueId> inits(inst.operands.begin() + 3, inst.operands.end());
   const std::vector<ValueId> carried(body.args.begin() + 1, body.args.end());
-  auto loop = b_.begin_for(math_.value(lo), scalar_of(in(inst, 1)), math_.value(step), expand(inits));
+  auto loop =
+      b_.begin_for(math_.value(lo), scalar_of(in(inst, 1)), math_.value(step), expand(inits));
 
   Value counter;
   counter.form = Value::Form::Index;
   counter.type = type(body.args[0]);
   const Facts from = math_.facts(lo), by = math_.facts(step);
-  counter.rows = {math_.term(loop.iv, {std::gcd(from.divisor, by.divisor), b_.depth(), from.counted && by.counted})};
+  counter.rows = {math_.term(
+      loop.iv, {std::gcd(from.divisor, by.divisor), b_.depth(), from.counted && by.counted})};
   values_[body.args[0]] = std::move(counter);
   define_expanded(carried, std::move(loop.carried));
   block(body);

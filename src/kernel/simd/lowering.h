@@ -17,7 +17,8 @@ struct Layout {
   friend bool operator==(const Layout&, const Layout&) = default;
 };
 
-// A tile in Kernel IR. A broadcast only changes `type`: one stored row stands for all, and one scalar in a row
+// A tile in Kernel IR. A broadcast only changes `type`: one stored row stands for all, and one
+// scalar in a row
 // ("uniform") for all its lanes.
 struct Value {
   enum class Form { Index, Registers } form = Form::Registers;
@@ -29,13 +30,12 @@ struct Value {
   int stored_rows = 1;
   Layout layout;
   std::vector<ValueId> registers;
-  std::vector<ValueId> guard;  // bool only: a scalar for each row (or one for all) that the lanes are and-ed with
+  std::vector<ValueId>
+      guard;  // bool only: a scalar for each row (or one for all) that the lanes are and-ed with
 
   int row_count() const { return type.shape[0]; }
   int column_count() const { return type.shape[1]; }
-  bool uniform() const {
-    return form == Form::Index ? lane.is(0) : layout == Layout{};
-  }
+  bool uniform() const { return form == Form::Index ? lane.is(0) : layout == Layout{}; }
 };
 
 class Lowering {
@@ -52,7 +52,8 @@ class Lowering {
   void inst(const Inst& inst);
   void lower_for(const Inst& inst);
   void lower_if(const Inst& inst);
-  std::vector<ValueId> expand(const std::vector<ValueId>& values);  // all registers of each, in its own layout
+  std::vector<ValueId> expand(
+      const std::vector<ValueId>& values);  // all registers of each, in its own layout
   void define_expanded(const std::vector<ValueId>& values, std::vector<ValueId> registers);
   const Value& in(const Inst& inst, int i) const { return values_[inst.operands[i]]; }
   const tile::Type& type(ValueId v) const { return f_.type(v); }
@@ -61,12 +62,17 @@ class Lowering {
   Layout layout(ValueId v) const;  // by its type and uses
   Layout natural_layout(const tile::Type& type) const;
   Value uniform_value(const tile::Type& type, std::vector<ValueId> rows);  // i64 becomes an index
-  Value registers_value(const tile::Type& type, int stored_rows, Layout layout, std::vector<ValueId> registers);
-  Value from_elements(const tile::Type& type, Layout layout, const std::function<ValueId(int row, int col)>& element);
+  Value registers_value(const tile::Type& type, int stored_rows, Layout layout,
+                        std::vector<ValueId> registers);
+  Value from_elements(const tile::Type& type, Layout layout,
+                      const std::function<ValueId(int row, int col)>& element);
   static int stored_rows(const Value& v);
-  ValueId at(const Value& v, int row, int index, Layout layout);  // register `index` of a row, under another layout too
+  ValueId at(const Value& v, int row, int index,
+             Layout layout);  // register `index` of a row, under another layout too
   ValueId unguarded(const Value& v, int row, int index, Layout layout);
-  ValueId element(const Value& v, int row, int col) { return at(v, row, col, {0, v.column_count()}); }
+  ValueId element(const Value& v, int row, int col) {
+    return at(v, row, col, {0, v.column_count()});
+  }
   ValueId scalar_of(const Value& v) { return element(v, 0, 0); }
   ValueId assemble(int lanes, const std::function<ValueId(int lane)>& element);
 
@@ -100,8 +106,8 @@ class Lowering {
   const tile::Function& f_;
   Builder b_;
   IndexMath math_;
-  int width_ = 1;         // lanes of a full vector
-  int element_bits_ = 8;  // of the dtype that fills a vector with them
+  int width_ = 1;                 // lanes of a full vector
+  int element_bits_ = 8;          // of the dtype that fills a vector with them
   std::vector<bool> by_element_;  // tiles that are used one scalar at a time: left operands of dots
   std::vector<Value> values_;
 };

@@ -23,7 +23,8 @@ std::vector<ValueId> Lowering::load_row_of_scalars(const Access& access, int row
   const tile::Type type = tile::Type::scalar(f_.buffers[access.buffer].dtype);
   if (branch) b_.begin_if(element(*access.mask, row, 0), std::vector<tile::Type>(cols, type));
   std::vector<ValueId> scalars;
-  for (int col = 0; col < cols; ++col) scalars.push_back(load_scalar(branch ? plain : access, row, col));
+  for (int col = 0; col < cols; ++col)
+    scalars.push_back(load_scalar(branch ? plain : access, row, col));
   if (!branch) return scalars;
   b_.begin_else(std::move(scalars));
   return b_.end_if(std::vector<ValueId>(cols, b_.constant(type.dtype, 0)));
@@ -31,7 +32,8 @@ std::vector<ValueId> Lowering::load_row_of_scalars(const Access& access, int row
 
 Value Lowering::load(const Inst& inst) {
   const tile::Type& result = type(inst.results[0]);
-  const Access access{static_cast<int>(inst.imm), in(inst, 0), inst.operands.size() > 1 ? &in(inst, 1) : nullptr};
+  const Access access{static_cast<int>(inst.imm), in(inst, 0),
+                      inst.operands.size() > 1 ? &in(inst, 1) : nullptr};
   int rows = stored_rows(access.index);
   if (access.mask) rows = std::max(rows, stored_rows(*access.mask));
   const bool uniform = access.index.uniform() && (!access.mask || access.mask->uniform());
@@ -46,7 +48,8 @@ Value Lowering::load(const Inst& inst) {
     for (int i = 0; i < to.count; ++i) {
       const ValueId mask = access.mask ? at(*access.mask, row, i, to) : -1;
       if (contiguous(access, to)) {
-        registers.push_back(b_.load(access.buffer, element(access.index, row, i * to.lanes), to.lanes, mask));
+        registers.push_back(
+            b_.load(access.buffer, element(access.index, row, i * to.lanes), to.lanes, mask));
       } else {
         registers.push_back(b_.gather(access.buffer, at(access.index, row, i, to), mask));
       }
@@ -57,7 +60,8 @@ Value Lowering::load(const Inst& inst) {
 
 void Lowering::store(const Inst& inst) {
   const Value& value = in(inst, 0);
-  const Access access{static_cast<int>(inst.imm), in(inst, 1), inst.operands.size() > 2 ? &in(inst, 2) : nullptr};
+  const Access access{static_cast<int>(inst.imm), in(inst, 1),
+                      inst.operands.size() > 2 ? &in(inst, 2) : nullptr};
   const Layout to = natural_layout(type(inst.operands[1]));
   const int rows = type(inst.operands[1]).shape[0];
   for (int row = 0; row < rows; ++row) {

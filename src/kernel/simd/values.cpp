@@ -29,7 +29,8 @@ Value Lowering::uniform_value(const tile::Type& type, std::vector<ValueId> rows)
   return v;
 }
 
-Value Lowering::registers_value(const tile::Type& type, int stored_rows, Layout layout, std::vector<ValueId> registers) {
+Value Lowering::registers_value(const tile::Type& type, int stored_rows, Layout layout,
+                                std::vector<ValueId> registers) {
   if (layout == Layout{}) return uniform_value(type, std::move(registers));
   Value v;
   v.type = type;
@@ -39,14 +40,16 @@ Value Lowering::registers_value(const tile::Type& type, int stored_rows, Layout 
   return v;
 }
 
-Value Lowering::from_elements(const tile::Type& type, Layout layout, const std::function<ValueId(int, int)>& element) {
+Value Lowering::from_elements(const tile::Type& type, Layout layout,
+                              const std::function<ValueId(int, int)>& element) {
   std::vector<ValueId> registers;
   for (int row = 0; row < type.shape[0]; ++row) {
     for (int i = 0; i < layout.count; ++i) {
       if (layout.lanes == 0) {
         registers.push_back(element(row, i));
       } else {
-        registers.push_back(assemble(layout.lanes, [&](int lane) { return element(row, i * layout.lanes + lane); }));
+        registers.push_back(assemble(
+            layout.lanes, [&](int lane) { return element(row, i * layout.lanes + lane); }));
       }
     }
   }

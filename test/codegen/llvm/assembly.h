@@ -12,7 +12,8 @@ namespace weft::codegen::test {
 inline std::vector<std::string> hot_block(const std::string& assembly) {
   std::vector<std::string> best, block;
   auto count = [](const std::vector<std::string>& lines) {
-    return std::count_if(lines.begin(), lines.end(), [](auto& l) { return l.find("vfmadd") != std::string::npos; });
+    return std::count_if(lines.begin(), lines.end(),
+                         [](auto& l) { return l.find("vfmadd") != std::string::npos; });
   };
   std::istringstream stream(assembly);
   for (std::string line; std::getline(stream, line);) {

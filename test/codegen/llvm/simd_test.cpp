@@ -1,4 +1,5 @@
-// Tile programs all the way to machine code: lowered to vectors, compiled, run against the tile interpreter.
+// Tile programs all the way to machine code: lowered to vectors, compiled, run against the tile
+// interpreter.
 #include "codegen/llvm/assembly.h"
 #include "codegen/llvm/harness.h"
 #include "kernel/simd/lower.h"
@@ -13,7 +14,8 @@ Machine avx512() {
   return m;
 }
 
-// y[m, n] = x[m, k] w[k, n] by tiles of rows x 32; k and n are sizes, or known (static_k, static_n > 0).
+// y[m, n] = x[m, k] w[k, n] by tiles of rows x 32; k and n are sizes, or known (static_k, static_n
+// > 0).
 tile::Function matmul(int rows, bool as_dot, std::int64_t static_k, std::int64_t static_n) {
   tile::Builder b("k");
   const int x = b.add_buffer({DType::F32, ssa::Space::Memory, true, false, 0});
@@ -32,7 +34,8 @@ tile::Function matmul(int rows, bool as_dot, std::int64_t static_k, std::int64_t
   const auto ks = b.begin_for(b.constant_i64(0), k, one, {zero});
   const ValueId a = b.load(x, b.add(b.mul(clamped, k), ks.iv));
   const ValueId c = b.load(w, b.add(b.mul(ks.iv, n), col), b.lt(col, n));
-  const ValueId next = as_dot ? b.dot(a, c, ks.carried[0]) : b.scalar(ScalarOp::Fma, {a, c, ks.carried[0]});
+  const ValueId next =
+      as_dot ? b.dot(a, c, ks.carried[0]) : b.scalar(ScalarOp::Fma, {a, c, ks.carried[0]});
   const ValueId sum = b.end_for({next})[0];
   b.store(y, sum, b.add(b.mul(row, n), col), b.logical_and(b.lt(row, m), b.lt(col, n)));
   b.end_for({});
@@ -43,9 +46,11 @@ TEST(Simd, MatmulRunsCompiled) {
   const std::int64_t m = 17, n = 45, k = 23;
   const tile::Function f = matmul(14, true, 0, 0);
   std::mt19937 random(1);
-  Guarded x(DType::F32, m * k), w(DType::F32, k * n), y(DType::F32, m * n), expected(DType::F32, m * n);
+  Guarded x(DType::F32, m * k), w(DType::F32, k * n), y(DType::F32, m * n),
+      expected(DType::F32, m * n);
   for (Guarded* g : {&x, &w}) {
-    for (std::int64_t i = 0; i < g->elements(); ++i) g->set(i, {static_cast<double>(random() % 64) - 32, 0});
+    for (std::int64_t i = 0; i < g->elements(); ++i)
+      g->set(i, {static_cast<double>(random() % 64) - 32, 0});
   }
   const tile::BufferView views[] = {{x.data(), m * k}, {w.data(), k * n}, {expected.data(), m * n}};
   const std::vector<std::int64_t> sizes = {m, n, k};
@@ -56,16 +61,20 @@ TEST(Simd, MatmulRunsCompiled) {
     const kernel::Function lowered = kernel::lower_simd(f, machine).value();
     ASSERT_EQ(build(lowered).run({&x, &w, &y}, sizes, 0, 2), 0);
     EXPECT_TRUE(x.intact() && w.intact() && y.intact());
-    for (std::int64_t i = 0; i < m * n; ++i) ASSERT_EQ(y.at(i).f, expected.at(i).f) << bits << " bits, element " << i;
+    for (std::int64_t i = 0; i < m * n; ++i)
+      ASSERT_EQ(y.at(i).f, expected.at(i).f) << bits << " bits, element " << i;
   }
 }
 
 #if defined(__x86_64__)
-// The loop over k holds two loads, the products and their broadcasts; no accumulator leaves its register.
+// The loop over k holds two loads, the products and their broadcasts; no accumulator leaves its
+// register.
 TEST(Simd, MatmulInnerLoopIsTight) {
-  TargetDesc target{"x86_64-unknown-linux-gnu", "x86-64-v3", "+avx512f,+avx512vl,+avx512bw,+avx512dq,-prefer-256-bit"};
+  TargetDesc target{"x86_64-unknown-linux-gnu", "x86-64-v3",
+                    "+avx512f,+avx512vl,+avx512bw,+avx512dq,-prefer-256-bit"};
   for (const bool as_dot : {false, true}) {
-    for (const auto& [k, n] : {std::pair<std::int64_t, std::int64_t>{0, 0}, {0, 1024}, {768, 1024}}) {
+    for (const auto& [k, n] :
+         {std::pair<std::int64_t, std::int64_t>{0, 0}, {0, 1024}, {768, 1024}}) {
       SCOPED_TRACE(std::to_string(k) + " " + std::to_string(n) + (as_dot ? " dot" : " fma"));
       const kernel::Function f = kernel::lower_simd(matmul(14, as_dot, k, n), avx512()).value();
       const Entry entry{&f, "k"};
@@ -75,8 +84,10 @@ TEST(Simd, MatmulInnerLoopIsTight) {
       for (const std::string& line : lines) {
         text += line + "\n";
         fma += line.find("vfmadd231ps") != std::string::npos;
-        spills += line.find("%zmm") != std::string::npos && line.find("(%rsp)") != std::string::npos;
-        moves += line.find("vmovaps") != std::string::npos || line.find("vpcmp") != std::string::npos;
+        spills +=
+            line.find("%zmm") != std::string::npos && line.find("(%rsp)") != std::string::npos;
+        moves +=
+            line.find("vmovaps") != std::string::npos || line.find("vpcmp") != std::string::npos;
       }
       EXPECT_EQ(fma, 28) << text;
       EXPECT_EQ(spills + moves, 0) << text;

@@ -6,10 +6,13 @@ namespace {
 constexpr ssa::Buffer kIn = in_buffer(DType::F32);
 constexpr ssa::Buffer kOut = out_buffer(DType::F32);
 
-// y[m, n] = x[m, k] w[k, n]: program tiles of rows x 32, rows clamped or masked, steps of `depth` along k.
-tile::Function matmul(int rows, int depth, bool masked, DType narrow = DType::F32, DType wide = DType::F32) {
+// y[m, n] = x[m, k] w[k, n]: program tiles of rows x 32, rows clamped or masked, steps of `depth`
+// along k.
+tile::Function matmul(int rows, int depth, bool masked, DType narrow = DType::F32,
+                      DType wide = DType::F32) {
   Builder b("matmul");
-  const int x = b.add_buffer(in_buffer(narrow)), w = b.add_buffer(in_buffer(narrow)), y = b.add_buffer(out_buffer(wide));
+  const int x = b.add_buffer(in_buffer(narrow)), w = b.add_buffer(in_buffer(narrow)),
+            y = b.add_buffer(out_buffer(wide));
   const ValueId m = b.size(b.add_size()), n = b.size(b.add_size()), k = b.size(b.add_size());
   const ValueId row = b.add(b.mul(b.program_id(), b.constant_i64(rows)), b.iota(rows, 1, 0));
   const ValueId clamped = b.min(row, b.sub(m, b.constant_i64(1)));
@@ -50,21 +53,26 @@ TEST(SimdDot, DeepStepsAndMasks) {
 }
 
 TEST(SimdDot, WidensItsOperands) {
-  differential(matmul(3, 2, true, DType::BF16, DType::F32), {{7 * 11, 11 * 40, 7 * 40}, {7, 40, 11}, 3, 1e-6});
-  differential(matmul(3, 2, true, DType::I8, DType::I32), {{7 * 11, 11 * 40, 7 * 40}, {7, 40, 11}, 3});
+  differential(matmul(3, 2, true, DType::BF16, DType::F32),
+               {{7 * 11, 11 * 40, 7 * 40}, {7, 40, 11}, 3, 1e-6});
+  differential(matmul(3, 2, true, DType::I8, DType::I32),
+               {{7 * 11, 11 * 40, 7 * 40}, {7, 40, 11}, 3});
 }
 
 TEST(SimdReduce, BothAxesOfEveryKind) {
   for (const DType t : {DType::F32, DType::I32, DType::U8, DType::I64, DType::Bool}) {
-    for (const Combine how : {Combine::Sum, Combine::Prod, Combine::Max, Combine::Min, Combine::And, Combine::Or}) {
+    for (const Combine how :
+         {Combine::Sum, Combine::Prod, Combine::Max, Combine::Min, Combine::And, Combine::Or}) {
       const bool arithmetic = how == Combine::Sum || how == Combine::Prod;
       const bool logical = how == Combine::And || how == Combine::Or;
       if ((is_bool(t) && arithmetic) || (is_float(t) && logical)) continue;
       for (const int cols : {32, 12, 3}) {
         SCOPED_TRACE(std::string(name(t)) + " " + name(how) + " " + std::to_string(cols));
         Builder b("f");
-        const int x = b.add_buffer(in_buffer(t)), y = b.add_buffer(out_buffer(t)), z = b.add_buffer(out_buffer(t));
-        const ValueId v = b.load(x, b.add(b.mul(b.iota(5, 1, 0), b.constant_i64(cols)), b.iota(1, cols, 1)));
+        const int x = b.add_buffer(in_buffer(t)), y = b.add_buffer(out_buffer(t)),
+                  z = b.add_buffer(out_buffer(t));
+        const ValueId v =
+            b.load(x, b.add(b.mul(b.iota(5, 1, 0), b.constant_i64(cols)), b.iota(1, cols, 1)));
         b.store(y, b.reduce(how, v, 1), b.iota(5, 1, 0));
         b.store(z, b.reduce(how, v, 0), b.iota(1, cols, 1));
         differential(b.finish(), {{5 * cols, 5, cols}, {}, 1, 1e-4});
@@ -77,7 +85,8 @@ TEST(SimdReduce, OfWhatABroadcastRepeats) {
   for (const Combine how : {Combine::Sum, Combine::Max}) {
     Builder b("f");
     const int x = b.add_buffer(kIn), y = b.add_buffer(kOut);
-    const ValueId row = b.broadcast(b.load(x, b.iota(1, 16, 1)), 3, 16), col = b.broadcast(b.load(x, b.iota(3, 1, 0)), 3, 16);
+    const ValueId row = b.broadcast(b.load(x, b.iota(1, 16, 1)), 3, 16),
+                  col = b.broadcast(b.load(x, b.iota(3, 1, 0)), 3, 16);
     b.store(y, b.reduce(how, row, 0), b.iota(1, 16, 1));
     b.store(y, b.reduce(how, col, 1), b.add(b.iota(3, 1, 0), b.constant_i64(16)));
     differential(b.finish(), {{16, 19}, {}, 1, 1e-6});
@@ -88,7 +97,8 @@ TEST(SimdReduce, SoftmaxOfRows) {
   Builder b("softmax");
   const int x = b.add_buffer(kIn), y = b.add_buffer(kOut);
   const ValueId n = b.size(b.add_size());
-  const ValueId base = b.mul(b.program_id(), n), zero = b.constant_i64(0), step = b.constant_i64(16);
+  const ValueId base = b.mul(b.program_id(), n), zero = b.constant_i64(0),
+                step = b.constant_i64(16);
   const auto block = [&](ValueId iv) {
     const ValueId c = b.add(iv, b.iota(1, 16, 1));
     return std::pair{b.add(base, c), b.lt(c, n)};
@@ -101,11 +111,13 @@ TEST(SimdReduce, SoftmaxOfRows) {
   const auto second = b.begin_for(zero, n, step, {b.broadcast(b.constant(DType::F32, 0), 1, 16)});
   const auto [j, ok2] = block(second.iv);
   const ValueId e = b.scalar(ScalarOp::Exp, {b.sub(b.load(x, j, ok2), m)});
-  const ValueId s = b.end_for({b.add(second.carried[0], b.select(ok2, e, b.constant(DType::F32, 0)))})[0];
+  const ValueId s =
+      b.end_for({b.add(second.carried[0], b.select(ok2, e, b.constant(DType::F32, 0)))})[0];
   const ValueId sum = b.reduce(Combine::Sum, s, 1);
   const auto third = b.begin_for(zero, n, step, {});
   const auto [l, ok3] = block(third.iv);
-  b.store(y, b.scalar(ScalarOp::Div, {b.scalar(ScalarOp::Exp, {b.sub(b.load(x, l, ok3), m)}), sum}), l, ok3);
+  b.store(y, b.scalar(ScalarOp::Div, {b.scalar(ScalarOp::Exp, {b.sub(b.load(x, l, ok3), m)}), sum}),
+          l, ok3);
   b.end_for({});
   const tile::Function f = b.finish();
   for (const std::int64_t n : {1, 16, 45}) {
@@ -120,11 +132,13 @@ TEST(SimdControl, BranchesAndCarriedTiles) {
   const int x = b.add_buffer(kIn), y = b.add_buffer(kOut);
   const ValueId at = b.add(b.mul(b.iota(2, 1, 0), b.constant_i64(16)), b.iota(1, 16, 1));
   const ValueId v = b.load(x, at);
-  const auto loop = b.begin_for(b.constant_i64(0), b.size(b.add_size()), b.constant_i64(2), {v, b.constant_i64(1), at});
+  const auto loop = b.begin_for(b.constant_i64(0), b.size(b.add_size()), b.constant_i64(2),
+                                {v, b.constant_i64(1), at});
   b.begin_if(b.lt(loop.iv, b.constant_i64(3)), {b.type(v)});
   b.begin_else({b.add(loop.carried[0], b.cast(b.broadcast(loop.carried[1], 2, 16), DType::F32))});
   const ValueId next = b.end_if({b.mul(loop.carried[0], v)})[0];
-  const auto out = b.end_for({next, b.add(loop.carried[1], loop.iv), b.sub(b.constant_i64(31), loop.carried[2])});
+  const auto out = b.end_for(
+      {next, b.add(loop.carried[1], loop.iv), b.sub(b.constant_i64(31), loop.carried[2])});
   b.store(y, out[0], out[2]);
   const tile::Function f = b.finish();
   for (const std::int64_t n : {0, 1, 9}) differential(f, {{32, 32}, {n}});

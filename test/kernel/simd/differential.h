@@ -1,5 +1,5 @@
-// Runs a tile program under both interpreters, tile by tile and lowered to vectors of several widths, and compares the
-// buffers with guard bytes around them.
+// Runs a tile program under both interpreters, tile by tile and lowered to vectors of several
+// widths, and compares the buffers with guard bytes around them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -38,7 +38,8 @@ inline Bytes random_bytes(DType t, std::int64_t elements, std::mt19937& random, 
   Bytes b{t, elements, std::vector<unsigned char>(2 * kGuard + *storage_bytes(t, elements), 0xa5)};
   for (std::int64_t i = 0; i < elements; ++i) {
     if (!is_float(t)) {
-      store_i64(t, b.payload(), i, static_cast<std::int64_t>(random() % 200) - (is_signed_int(t) ? 100 : 0));
+      store_i64(t, b.payload(), i,
+                static_cast<std::int64_t>(random() % 200) - (is_signed_int(t) ? 100 : 0));
       continue;
     }
     double x = std::uniform_real_distribution<double>(-4, 4)(random);
@@ -49,7 +50,8 @@ inline Bytes random_bytes(DType t, std::int64_t elements, std::mt19937& random, 
   return b;
 }
 
-// f must have as many Memory buffers as `elements` names; written ones start with random contents too.
+// f must have as many Memory buffers as `elements` names; written ones start with random contents
+// too.
 struct Case {
   std::vector<std::int64_t> elements;
   std::vector<std::int64_t> sizes = {};
@@ -65,20 +67,24 @@ inline bool near(double a, double b, double tolerance) {
   return a == b || std::abs(a - b) <= tolerance * std::max({1.0, std::abs(a), std::abs(b)});
 }
 
-inline void compare(const std::vector<Bytes>& expected, const std::vector<Bytes>& found, double tolerance) {
+inline void compare(const std::vector<Bytes>& expected, const std::vector<Bytes>& found,
+                    double tolerance) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const Bytes &e = expected[i], &f = found[i];
     for (std::int64_t k = 0; k < e.elements; ++k) {
       if (is_float(e.dtype)) {
         const double x = load_f64(e.dtype, e.payload(), k), y = load_f64(f.dtype, f.payload(), k);
-        ASSERT_TRUE(near(x, y, tolerance)) << "buffer " << i << " element " << k << ": " << x << " and " << y;
+        ASSERT_TRUE(near(x, y, tolerance))
+            << "buffer " << i << " element " << k << ": " << x << " and " << y;
       } else {
-        ASSERT_EQ(load_i64(e.dtype, e.payload(), k), load_i64(f.dtype, f.payload(), k)) << "buffer " << i << " element " << k;
+        ASSERT_EQ(load_i64(e.dtype, e.payload(), k), load_i64(f.dtype, f.payload(), k))
+            << "buffer " << i << " element " << k;
       }
     }
     const std::size_t end = e.data.size() - kGuard;
     ASSERT_EQ(std::memcmp(e.data.data(), f.data.data(), kGuard), 0) << "guard before buffer " << i;
-    ASSERT_EQ(std::memcmp(e.data.data() + end, f.data.data() + end, kGuard), 0) << "guard after buffer " << i;
+    ASSERT_EQ(std::memcmp(e.data.data() + end, f.data.data() + end, kGuard), 0)
+        << "guard after buffer " << i;
   }
 }
 
@@ -102,7 +108,8 @@ inline void differential(const tile::Function& f, const Case& c) {
     std::mt19937 random(seed);
     std::vector<Bytes> start;
     for (std::size_t i = 0; i < c.elements.size(); ++i) {
-      start.push_back(random_bytes(f.buffers[i].dtype, c.elements[i], random, c.special && seed > 1));
+      start.push_back(
+          random_bytes(f.buffers[i].dtype, c.elements[i], random, c.special && seed > 1));
     }
     if (c.fill) c.fill(start);
     std::vector<Bytes> expected = start;
@@ -119,7 +126,8 @@ inline void differential(const tile::Function& f, const Case& c) {
       ASSERT_TRUE(run.ok()) << vector_bytes << " bytes: " << run.error().what() << "\n" << text;
       compare(expected, found, c.tolerance);
       if (testing::Test::HasFatalFailure()) {
-        ADD_FAILURE() << vector_bytes << " byte vectors, seed " << seed << "\n" << ssa::print(f) << text;
+        ADD_FAILURE() << vector_bytes << " byte vectors, seed " << seed << "\n"
+                      << ssa::print(f) << text;
         return;
       }
     }

@@ -13,8 +13,8 @@ Grid1d elements(Builder& b, int cols) {
 }
 
 TEST(SimdElementwise, TailsOfEveryDtype) {
-  for (const DType t : {DType::F32, DType::F64, DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U16,
-                        DType::U32, DType::U64}) {
+  for (const DType t : {DType::F32, DType::F64, DType::I8, DType::I16, DType::I32, DType::I64,
+                        DType::U8, DType::U16, DType::U32, DType::U64}) {
     SCOPED_TRACE(name(t));
     Builder b("f");
     const int x = b.add_buffer(in_buffer(t)), y = b.add_buffer(out_buffer(t));
@@ -30,7 +30,8 @@ TEST(SimdElementwise, HalfPrecisionAndBoolThroughCasts) {
   for (const DType t : {DType::F16, DType::BF16, DType::Bool}) {
     SCOPED_TRACE(name(t));
     Builder b("f");
-    const int x = b.add_buffer(in_buffer(t)), y = b.add_buffer(out_buffer(t)), z = b.add_buffer(out_buffer(DType::F32));
+    const int x = b.add_buffer(in_buffer(t)), y = b.add_buffer(out_buffer(t)),
+              z = b.add_buffer(out_buffer(DType::F32));
     const auto [i, mask] = elements(b, 16);
     const ValueId v = b.cast(b.load(x, i, mask), DType::F32);
     const ValueId r = b.mul(v, b.constant(DType::F32, 1.5));
@@ -77,7 +78,8 @@ TEST(SimdElementwise, BroadcastsRowsAndColumns) {
 }
 
 TEST(SimdElementwise, ComparisonsOfIndices) {
-  for (const ScalarOp op : {ScalarOp::Lt, ScalarOp::Le, ScalarOp::Gt, ScalarOp::Ge, ScalarOp::Eq, ScalarOp::Ne}) {
+  for (const ScalarOp op :
+       {ScalarOp::Lt, ScalarOp::Le, ScalarOp::Gt, ScalarOp::Ge, ScalarOp::Eq, ScalarOp::Ne}) {
     for (const bool swapped : {false, true}) {
       SCOPED_TRACE(info(op).name);
       Builder b("f");
@@ -85,7 +87,9 @@ TEST(SimdElementwise, ComparisonsOfIndices) {
       const ValueId limit = b.sub(b.mul(b.program_id(), b.constant_i64(5)), b.constant_i64(10));
       const ValueId col = b.add(b.iota(2, 32, 1), b.mul(b.iota(2, 1, 0), b.constant_i64(3)));
       const ValueId bit = swapped ? b.scalar(op, {limit, col}) : b.scalar(op, {col, limit});
-      const ValueId index = b.add(b.mul(b.program_id(), b.constant_i64(64)), b.add(b.mul(b.iota(2, 1, 0), b.constant_i64(32)), b.iota(1, 32, 1)));
+      const ValueId index =
+          b.add(b.mul(b.program_id(), b.constant_i64(64)),
+                b.add(b.mul(b.iota(2, 1, 0), b.constant_i64(32)), b.iota(1, 32, 1)));
       b.store(y, bit, index);
       differential(b.finish(), {{64 * 12}, {}, 12});
     }

@@ -13,9 +13,11 @@ int count_lowered(const tile::Function& f, Op op) {
 
 TEST(SimdMemory, GatherThroughIndices) {
   Builder b("f");
-  const int x = b.add_buffer(kIn), indices = b.add_buffer(in_buffer(DType::I64)), y = b.add_buffer(kOut);
+  const int x = b.add_buffer(kIn), indices = b.add_buffer(in_buffer(DType::I64)),
+            y = b.add_buffer(kOut);
   const ValueId n = b.size(b.add_size());
-  const ValueId i = b.add(b.mul(b.program_id(), b.constant_i64(16)), b.iota(1, 16, 1)), mask = b.lt(i, n);
+  const ValueId i = b.add(b.mul(b.program_id(), b.constant_i64(16)), b.iota(1, 16, 1)),
+                mask = b.lt(i, n);
   b.store(y, b.load(x, b.load(indices, i, mask), mask), i, mask);
   Case c{{50, 37, 37}, {37}, 3};
   c.fill = [](std::vector<Bytes>& bytes) {
@@ -26,8 +28,10 @@ TEST(SimdMemory, GatherThroughIndices) {
 
 TEST(SimdMemory, RowsThroughIndices) {  // an embedding: contiguous rows at loaded places
   Builder b("f");
-  const int x = b.add_buffer(kIn), indices = b.add_buffer(in_buffer(DType::I64)), y = b.add_buffer(kOut);
-  const ValueId row = b.load(indices, b.program_id()), col = b.iota(1, 32, 1), width = b.constant_i64(32);
+  const int x = b.add_buffer(kIn), indices = b.add_buffer(in_buffer(DType::I64)),
+            y = b.add_buffer(kOut);
+  const ValueId row = b.load(indices, b.program_id()), col = b.iota(1, 32, 1),
+                width = b.constant_i64(32);
   b.store(y, b.load(x, b.add(b.mul(row, width), col)), b.add(b.mul(b.program_id(), width), col));
   const tile::Function f = b.finish();
   Case c{{5 * 32, 3, 3 * 32}, {}, 3};
@@ -74,11 +78,13 @@ TEST(SimdMemory, TransposedCopy) {
   differential(f, {{3 * 11, 3 * 11}, {3, 11}});
 }
 
-// A reshape read: row and column of a flat index come back as div and mod, which stay scalar where they can.
+// A reshape read: row and column of a flat index come back as div and mod, which stay scalar where
+// they can.
 TEST(SimdMemory, DivisionsThatBlocksAlignWith) {
   Builder b("f");
   const int x = b.add_buffer(kIn), y = b.add_buffer(kOut);
-  const ValueId d = b.constant_i64(64), i = b.add(b.mul(b.program_id(), b.constant_i64(16)), b.iota(1, 16, 1));
+  const ValueId d = b.constant_i64(64),
+                i = b.add(b.mul(b.program_id(), b.constant_i64(16)), b.iota(1, 16, 1));
   const ValueId row = b.scalar(ScalarOp::FloorDiv, {i, d}), col = b.scalar(ScalarOp::Mod, {i, d});
   b.store(y, b.load(x, b.add(b.mul(row, b.constant_i64(100)), col)), i);
   const tile::Function f = b.finish();
@@ -91,10 +97,15 @@ TEST(SimdMemory, DivisionsThatBlocksCross) {
     SCOPED_TRACE(d);
     Builder b("f");
     const int x = b.add_buffer(kIn), y = b.add_buffer(kOut);
-    const ValueId i = b.sub(b.add(b.mul(b.program_id(), b.constant_i64(48)), b.add(b.iota(2, 16, 1), b.mul(b.iota(2, 16, 0), b.constant_i64(8)))), b.constant_i64(24));
-    const ValueId row = b.scalar(ScalarOp::FloorDiv, {i, b.constant_i64(d)}), col = b.scalar(ScalarOp::Mod, {i, b.constant_i64(d)});
+    const ValueId i =
+        b.sub(b.add(b.mul(b.program_id(), b.constant_i64(48)),
+                    b.add(b.iota(2, 16, 1), b.mul(b.iota(2, 16, 0), b.constant_i64(8)))),
+              b.constant_i64(24));
+    const ValueId row = b.scalar(ScalarOp::FloorDiv, {i, b.constant_i64(d)}),
+                  col = b.scalar(ScalarOp::Mod, {i, b.constant_i64(d)});
     const ValueId at = b.add(b.mul(b.add(row, b.constant_i64(5)), b.constant_i64(30)), col);
-    const ValueId to = b.add(b.mul(b.program_id(), b.constant_i64(32)), b.add(b.iota(2, 16, 1), b.mul(b.iota(2, 16, 0), b.constant_i64(16))));
+    const ValueId to = b.add(b.mul(b.program_id(), b.constant_i64(32)),
+                             b.add(b.iota(2, 16, 1), b.mul(b.iota(2, 16, 0), b.constant_i64(16))));
     b.store(y, b.load(x, at), to);
     differential(b.finish(), {{1200, 96}, {}, 3});
   }
@@ -104,7 +115,8 @@ TEST(SimdMemory, ScalarsUnderAMask) {
   Builder b("f");
   const int x = b.add_buffer(kIn), y = b.add_buffer(kOut);
   const ValueId n = b.size(b.add_size());
-  const ValueId row = b.add(b.mul(b.program_id(), b.constant_i64(3)), b.iota(3, 1, 0)), ok = b.lt(row, n);
+  const ValueId row = b.add(b.mul(b.program_id(), b.constant_i64(3)), b.iota(3, 1, 0)),
+                ok = b.lt(row, n);
   const ValueId one = b.lt(b.program_id(), n);
   b.store(y, b.add(b.load(x, row, ok), b.load(x, b.program_id(), one)), row, ok);
   const tile::Function f = b.finish();
