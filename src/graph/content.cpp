@@ -55,6 +55,10 @@ std::optional<Dim> divide(const DimFacts& facts, const Dim& a, const Dim& b) {
     return Dim(a.value() / b.value());
   }
   if (facts.range(a).lo >= 0 && facts.range(b).lo > 0) return facts.simplify(floor_div(a, b));
+  // A division without remainder holds for every divisor but 0; where the divisor is a size that may be 0, all that is
+  // computed from it is empty, and the quotient's value is of no interest.
+  Dim quotient = floor_div(a, b);
+  if (quotient * b == a) return quotient;
   return std::nullopt;
 }
 
