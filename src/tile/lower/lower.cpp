@@ -195,6 +195,7 @@ void Lowerer::store(const Stmt& s) {
                "a store does not depend on a tiled loop around it");
     mask = both(mask, active_[l]->mask);
   }
+  shape.rank = std::max(shape.rank, b_.type(v).rank);
   index = as(index, join(shape, b_.type(index)));
   if (mask >= 0) mask = as(mask, b_.type(index));
   const int buffer = buffer_of_[s.id];
