@@ -54,7 +54,7 @@ std::vector<ValueId> Builder::nodes(Op op, std::vector<ValueId> operands, Attrs 
 
 std::vector<ValueId> Builder::folded(NodeId id) {
   const Node node = graph_.node(id);
-  if (!info(node.op).pure || node.op == Op::Constant || !node.regions.empty()) return node.results;
+  if (!info(node.op).pure || info(node.op).host || node.op == Op::Constant || !node.regions.empty()) return node.results;
   std::vector<Tensor> operands;
   for (ValueId v : node.operands) {
     const Tensor* data = graph_.constant(v);
