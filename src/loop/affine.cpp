@@ -1,4 +1,5 @@
-// Index expressions as linear forms: over atoms for folding division and remainder, over loops for schedules.
+// Index expressions as linear forms: over atoms for folding division and remainder, over loops for
+// schedules.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -20,7 +21,8 @@ Linear combine(const Linear& a, const Linear& b, const Dim& factor) {
 }
 
 bool is_sum(const Expr& e) {
-  return e.dtype == DType::I64 && (e.op == Op::Add || e.op == Op::Sub || e.op == Op::Mul || e.op == Op::Neg);
+  return e.dtype == DType::I64 &&
+         (e.op == Op::Add || e.op == Op::Sub || e.op == Op::Mul || e.op == Op::Neg);
 }
 
 // e and its operands through sums only, operands first.
@@ -86,7 +88,8 @@ std::optional<Dim> bound_of(const Group& g, ExprId id, int depth) {
   }
   if (!is_sum(e)) return std::nullopt;
   const Linear form = linear(g, id);
-  if (form.terms.size() == 1 && form.terms[0].first == id) return std::nullopt;  // a product of two variables
+  if (form.terms.size() == 1 && form.terms[0].first == id)
+    return std::nullopt;  // a product of two variables
   return bound_of(g, form, depth + 1);
 }
 
@@ -96,7 +99,8 @@ bool index_like(const Group& g, const Linear& form, int depth = 0) {
     const Expr& e = g.expr(atom);
     const bool bounded = e.op == Op::Index || e.op == Op::Wrap || e.op == Op::Mod;
     if (bounded) continue;
-    if (e.op != Op::FloorDiv || depth > kDepth || !index_like(g, linear(g, e.args[0]), depth + 1)) return false;
+    if (e.op != Op::FloorDiv || depth > kDepth || !index_like(g, linear(g, e.args[0]), depth + 1))
+      return false;
   }
   return true;
 }
@@ -144,7 +148,9 @@ ExprId raw_binary(Group& g, ScalarOp op, const Linear& a, std::int64_t b) {
   return g.scalar(op, DType::I64, {emit(g, a), g.constant_i64(b)});
 }
 
-bool same(const Linear& a, const Linear& b) { return a.constant == b.constant && a.terms == b.terms; }
+bool same(const Linear& a, const Linear& b) {
+  return a.constant == b.constant && a.terms == b.terms;
+}
 
 }  // namespace
 
@@ -212,7 +218,8 @@ std::optional<Divided> divide(Group& g, ExprId a, const Dim& b) {
     return Divided{quotient, g.iadd(g.imul(inner, g.constant_i64(c->d)), emit(g, c->small))};
   }
   if (same(r, form)) return std::nullopt;  // nothing to take out
-  return Divided{g.iadd(emit(g, q), raw_binary(g, ScalarOp::FloorDiv, r, n)), raw_binary(g, ScalarOp::Mod, r, n)};
+  return Divided{g.iadd(emit(g, q), raw_binary(g, ScalarOp::FloorDiv, r, n)),
+                 raw_binary(g, ScalarOp::Mod, r, n)};
 }
 
 Dim Affine::coefficient(LoopId loop) const {

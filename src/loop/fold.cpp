@@ -8,7 +8,8 @@ namespace {
 bool is_const(const Expr& e) { return e.op == Op::Const; }
 
 bool is_value(const Expr& e, std::int64_t v) {
-  return is_const(e) && (is_float(e.dtype) ? e.constant.f == static_cast<double>(v) : e.constant.i == v);
+  return is_const(e) &&
+         (is_float(e.dtype) ? e.constant.f == static_cast<double>(v) : e.constant.i == v);
 }
 
 bool commutative(ScalarOp op) {
@@ -51,18 +52,24 @@ std::optional<ExprId> fold_sizes(Group& g, ScalarOp op, const Expr& e) {
   const auto a = as_dim(g, e.args[0]), b = as_dim(g, e.args[1]);
   if (!a || !b) return std::nullopt;
   switch (op) {
-    case ScalarOp::Add: return g.size(*a + *b);
-    case ScalarOp::Sub: return g.size(*a - *b);
-    case ScalarOp::Mul: return g.size(*a * *b);
-    case ScalarOp::Max: return g.size(max(*a, *b));
-    case ScalarOp::Min: return g.size(min(*a, *b));
+    case ScalarOp::Add:
+      return g.size(*a + *b);
+    case ScalarOp::Sub:
+      return g.size(*a - *b);
+    case ScalarOp::Mul:
+      return g.size(*a * *b);
+    case ScalarOp::Max:
+      return g.size(max(*a, *b));
+    case ScalarOp::Min:
+      return g.size(min(*a, *b));
     case ScalarOp::FloorDiv:
       if (b->is_const() && b->value() > 0) return g.size(floor_div(*a, *b));
       return std::nullopt;
     case ScalarOp::Mod:
       if (b->is_const() && b->value() > 0) return g.size(mod(*a, *b));
       return std::nullopt;
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -157,7 +164,9 @@ std::optional<ExprId> fold_float_binary(Group& g, ScalarOp op, const Expr& e) {
 
 std::optional<ExprId> fold_logic(Group& g, ScalarOp op, const Expr& e) {
   const ExprId x = e.args[0], y = e.args[1];
-  if (x == y && (op == ScalarOp::And || op == ScalarOp::Or || op == ScalarOp::Max || op == ScalarOp::Min)) return x;
+  if (x == y &&
+      (op == ScalarOp::And || op == ScalarOp::Or || op == ScalarOp::Max || op == ScalarOp::Min))
+    return x;
   if (!is_bool(e.dtype) || !is_const(g.expr(y))) return std::nullopt;
   const bool set = g.expr(y).constant.i != 0;
   if (op == ScalarOp::And) return set ? x : y;
@@ -173,9 +182,11 @@ std::optional<ExprId> fold_compare(Group& g, ScalarOp op, const Expr& e) {
   const auto hi = upper_bound(g, e.args[0]);
   if (!hi) return std::nullopt;
   const DimFacts none;
-  if (op == ScalarOp::Ge && limit->is_const() && limit->value() <= 0) return g.constant_i64(1, DType::Bool);
+  if (op == ScalarOp::Ge && limit->is_const() && limit->value() <= 0)
+    return g.constant_i64(1, DType::Bool);
   if (op == ScalarOp::Lt && none.known_less(*hi, *limit)) return g.constant_i64(1, DType::Bool);
-  if (op == ScalarOp::Le && none.known_less_equal(*hi, *limit)) return g.constant_i64(1, DType::Bool);
+  if (op == ScalarOp::Le && none.known_less_equal(*hi, *limit))
+    return g.constant_i64(1, DType::Bool);
   return std::nullopt;
 }
 
@@ -190,7 +201,8 @@ std::optional<ExprId> fold_select(Group& g, const Expr& e) {
 
 std::optional<ExprId> fold(Group& g, Expr& e) {
   const ScalarOp op = *as_scalar(e.op);
-  if (static_cast<int>(e.args.size()) != info(op).operands) return std::nullopt;  // verify() says so
+  if (static_cast<int>(e.args.size()) != info(op).operands)
+    return std::nullopt;  // verify() says so
   if (auto r = fold_constants(g, op, e)) return r;
   if (auto r = fold_sizes(g, op, e)) return r;
   if (op == ScalarOp::Select) return fold_select(g, e);

@@ -1,4 +1,5 @@
-// Folding of expressions when they are added to a group: only what holds for all values. Private to loop/.
+// Folding of expressions when they are added to a group: only what holds for all values. Private to
+// loop/.
 #pragma once
 
 #include "loop/group.h"
@@ -6,7 +7,8 @@
 
 namespace weft::loop {
 
-// The expression that `e` equals, or nothing; may rewrite `e` into its canonical form (constants on the right).
+// The expression that `e` equals, or nothing; may rewrite `e` into its canonical form (constants on
+// the right).
 std::optional<ExprId> fold(Group& group, Expr& e);
 
 ExprId emit(Group& group, const Linear& form);
@@ -14,7 +16,8 @@ std::optional<Dim> as_dim(const Group& group, ExprId e);  // of i64 constants an
 // The greatest value of e, when it is known to be at least 0 and to have one.
 std::optional<Dim> upper_bound(const Group& group, ExprId e);
 
-// a = quotient * b + remainder with the remainder in [0, b), for b > 0; nothing where it is not known statically.
+// a = quotient * b + remainder with the remainder in [0, b), for b > 0; nothing where it is not
+// known statically.
 struct Divided {
   ExprId quotient = -1;
   ExprId remainder = -1;

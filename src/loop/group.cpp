@@ -41,7 +41,8 @@ Scalar canonical(DType t, Scalar v) {
 
 bool operator==(const Expr& a, const Expr& b) {
   return a.op == b.op && a.dtype == b.dtype && a.id == b.id && a.args == b.args &&
-         float_bits(a.constant.f) == float_bits(b.constant.f) && a.constant.i == b.constant.i && a.dim == b.dim;
+         float_bits(a.constant.f) == float_bits(b.constant.f) && a.constant.i == b.constant.i &&
+         a.dim == b.dim;
 }
 
 Dim storage_elements(const Shape& shape, const StorageMap& map) {
@@ -136,7 +137,8 @@ ExprId Group::load(ParamId param, std::vector<ExprId> index) {
 
 ExprId Group::load_if(ExprId cond, ParamId param, std::vector<ExprId> index) {
   const Expr& c = expr(cond);
-  if (c.op == Op::Const) return c.constant.i ? load(param, std::move(index)) : constant(params.at(param).dtype, 0);
+  if (c.op == Op::Const)
+    return c.constant.i ? load(param, std::move(index)) : constant(params.at(param).dtype, 0);
   Expr e;
   e.op = Op::LoadIf;
   e.dtype = params.at(param).dtype;
@@ -149,7 +151,9 @@ ExprId Group::load_if(ExprId cond, ParamId param, std::vector<ExprId> index) {
 ExprId Group::iadd(ExprId a, ExprId b) { return scalar(ScalarOp::Add, DType::I64, {a, b}); }
 ExprId Group::isub(ExprId a, ExprId b) { return scalar(ScalarOp::Sub, DType::I64, {a, b}); }
 ExprId Group::imul(ExprId a, ExprId b) { return scalar(ScalarOp::Mul, DType::I64, {a, b}); }
-ExprId Group::ifloordiv(ExprId a, ExprId b) { return scalar(ScalarOp::FloorDiv, DType::I64, {a, b}); }
+ExprId Group::ifloordiv(ExprId a, ExprId b) {
+  return scalar(ScalarOp::FloorDiv, DType::I64, {a, b});
+}
 ExprId Group::imod(ExprId a, ExprId b) { return scalar(ScalarOp::Mod, DType::I64, {a, b}); }
 
 LoopId Group::add_loop(LoopKind kind, Dim extent) {

@@ -1,15 +1,16 @@
-// Loop IR. A group is what becomes one kernel: a tree of loops over scalar statements. Bodies are expression DAGs, plain
-// data in a pool, hash-consed: equal expressions are one, so groups hash, print, compare and parse.
+// Loop IR. A group is what becomes one kernel: a tree of loops over scalar statements. Bodies are
+// expression DAGs, plain data in a pool, hash-consed: equal expressions are one, so groups hash,
+// print, compare and parse.
 //
 // Statements, in order of execution:
 //   loop i: extent   Parallel  iterations are independent, any order
-//                    Reduce    iterations only `update` locals declared outside, which may be reassociated
-//                    Serial    in ascending order (carried state: scans, scatters)
-//   local t = e      declares (or redeclares) a scalar for the statements after it in this block and deeper
-//   update t += e    combines e into a local
-//   set t = e        replaces a local (only in Serial loops)
-//   store P[...] = e writes an element; with a combine, combines into it
-// Every element of an output is written at least once, unless the group only updates a part of it (`Role::InOut`).
+//                    Reduce    iterations only `update` locals declared outside, which may be
+//                    reassociated Serial    in ascending order (carried state: scans, scatters)
+//   local t = e      declares (or redeclares) a scalar for the statements after it in this block
+//   and deeper update t += e    combines e into a local set t = e        replaces a local (only in
+//   Serial loops) store P[...] = e writes an element; with a combine, combines into it
+// Every element of an output is written at least once, unless the group only updates a part of it
+// (`Role::InOut`).
 //
 // Float arithmetic on f16/bf16/f8 values is done in f32: such values are cast on load and on store.
 #pragma once
@@ -47,17 +48,18 @@ struct Expr {
   Op op = Op::Const;
   DType dtype = DType::F32;
   std::vector<ExprId> args;
-  std::int32_t id = 0;   // Index: loop, Local: local, Load/LoadIf: param, Wrap: check code
-  Scalar constant;       // Const
-  Dim dim;               // Size
+  std::int32_t id = 0;  // Index: loop, Local: local, Load/LoadIf: param, Wrap: check code
+  Scalar constant;      // Const
+  Dim dim;              // Size
   friend bool operator==(const Expr& a, const Expr& b);
 };
 
 enum class Role : std::uint8_t { Input, Output, InOut, OnChip };
 
-// How a value that crosses memory is laid out. Row-major over `order` (a permutation of the axes, outermost first;
-// empty: 0, 1, 2 ...). With a panel, axis `panel_axis` is split: its quotient by `panel` becomes the outermost axis and
-// its remainder the innermost one, padded to whole panels (the padding holds zeros).
+// How a value that crosses memory is laid out. Row-major over `order` (a permutation of the axes,
+// outermost first; empty: 0, 1, 2 ...). With a panel, axis `panel_axis` is split: its quotient by
+// `panel` becomes the outermost axis and its remainder the innermost one, padded to whole panels
+// (the padding holds zeros).
 struct StorageMap {
   std::vector<int> order;
   int panel_axis = -1;
@@ -71,18 +73,19 @@ struct Param {
   DType dtype = DType::F32;
   Shape shape;
   StorageMap map;
-  bool constant = false;  // a weight: known when compiling, so that its map may be chosen and prepared
+  bool constant =
+      false;  // a weight: known when compiling, so that its map may be chosen and prepared
 };
 
 enum class LoopKind : std::uint8_t { Parallel, Reduce, Serial };
 
 struct Stmt {
   enum class Kind : std::uint8_t { Loop, Local, Update, Set, Store } kind = Kind::Loop;
-  std::int32_t id = 0;            // Loop: loop, Local/Update/Set: local, Store: param
+  std::int32_t id = 0;              // Loop: loop, Local/Update/Set: local, Store: param
   Combine combine = Combine::None;  // Update, Store
-  ExprId value = -1;              // Local, Update, Set, Store
-  std::vector<ExprId> index;      // Store: coordinates
-  std::vector<Stmt> body;         // Loop
+  ExprId value = -1;                // Local, Update, Set, Store
+  std::vector<ExprId> index;        // Store: coordinates
+  std::vector<Stmt> body;           // Loop
 };
 
 struct Loop {
@@ -94,11 +97,11 @@ class Group {
  public:
   std::string name;
   std::vector<Param> params;
-  std::vector<Loop> loops;          // by LoopId; each stands in the tree once
-  std::vector<DType> locals;        // by LocalId
+  std::vector<Loop> loops;    // by LoopId; each stands in the tree once
+  std::vector<DType> locals;  // by LocalId
   std::vector<Stmt> body;
-  std::vector<std::string> origins; // the user's nodes inside, in order; not part of equality
-  std::vector<std::string> checks;  // message of check code i+1 (Wrap)
+  std::vector<std::string> origins;  // the user's nodes inside, in order; not part of equality
+  std::vector<std::string> checks;   // message of check code i+1 (Wrap)
 
   const Expr& expr(ExprId id) const { return exprs_[id]; }
   const std::vector<Expr>& exprs() const { return exprs_; }
@@ -106,7 +109,7 @@ class Group {
   ExprId add(Expr e);  // hash-consed; folds constants and the identities that hold for all values
   ExprId constant(DType t, double value);
   ExprId constant_i64(std::int64_t value, DType t = DType::I64);
-  ExprId size(Dim d);                       // a constant when the Dim is one
+  ExprId size(Dim d);  // a constant when the Dim is one
   ExprId index(LoopId loop);
   ExprId local(LocalId local);
   ExprId scalar(ScalarOp op, DType result, std::vector<ExprId> args);
@@ -135,18 +138,21 @@ Stmt loop_stmt(LoopId id, std::vector<Stmt> body);
 Stmt local_stmt(LocalId id, ExprId init);
 Stmt update_stmt(LocalId id, Combine combine, ExprId value);
 Stmt set_stmt(LocalId id, ExprId value);
-Stmt store_stmt(ParamId id, std::vector<ExprId> index, ExprId value, Combine combine = Combine::None);
+Stmt store_stmt(ParamId id, std::vector<ExprId> index, ExprId value,
+                Combine combine = Combine::None);
 
-Result<void> verify(const Group& group);      // ids, dtypes, arity, scoping of loops and locals
-std::string print(const Group& group);        // print(parse(print(g))) == print(g)
+Result<void> verify(const Group& group);  // ids, dtypes, arity, scoping of loops and locals
+std::string print(const Group& group);    // print(parse(print(g))) == print(g)
 Result<Group> parse(std::string_view text);
 
-// Plain execution, one element at a time; buffers by parameter (OnChip ones are made here). Coordinates are checked.
+// Plain execution, one element at a time; buffers by parameter (OnChip ones are made here).
+// Coordinates are checked.
 struct BufferView {
   void* data;
   std::int64_t elements;
 };
-Result<void> interpret(const Group& group, const std::vector<BufferView>& buffers, const Bindings& bindings);
+Result<void> interpret(const Group& group, const std::vector<BufferView>& buffers,
+                       const Bindings& bindings);
 
 // affine.cpp: e as constant + sum of coefficient * loop index, when it is that (coefficients: Dim).
 struct Affine {
@@ -156,8 +162,10 @@ struct Affine {
   Dim coefficient(LoopId loop) const;
 };
 Affine affine(const Group& group, ExprId e);
-// Element address of an access as one affine form (row-major by the parameter's order; panels: not affine).
+// Element address of an access as one affine form (row-major by the parameter's order; panels: not
+// affine).
 Affine address(const Group& group, ParamId param, const std::vector<ExprId>& coordinates);
-std::vector<ExprId> used_exprs(const Group& group, ExprId root);  // root's DAG, operands before users, without duplicates
+std::vector<ExprId> used_exprs(
+    const Group& group, ExprId root);  // root's DAG, operands before users, without duplicates
 
 }  // namespace weft::loop

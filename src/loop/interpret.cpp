@@ -30,7 +30,8 @@ class Interpreter {
 
  private:
   Result<void> bind(const std::vector<BufferView>& buffers) {
-    if (buffers.size() != g_.params.size()) return internal_error("one buffer per parameter is needed");
+    if (buffers.size() != g_.params.size())
+      return internal_error("one buffer per parameter is needed");
     memory_.resize(g_.params.size());
     for (std::size_t i = 0; i < g_.params.size(); ++i) {
       const Param& p = g_.params[i];
@@ -47,7 +48,8 @@ class Interpreter {
       }
       m.data = buffers[i].data;
       m.elements = buffers[i].elements;
-      if (m.elements < need) return internal_error(fmt::format("buffer {} is smaller than its parameter", i));
+      if (m.elements < need)
+        return internal_error(fmt::format("buffer {} is smaller than its parameter", i));
     }
     return {};
   }
@@ -59,7 +61,8 @@ class Interpreter {
     const int rank = static_cast<int>(at.size());
     for (int axis = 0; axis < rank; ++axis) {
       if (at[axis] < 0 || at[axis] >= m.shape[axis]) {
-        return internal_error(fmt::format("coordinate {} of axis {} of p{} is not in [0, {})", at[axis], axis, id, m.shape[axis]));
+        return internal_error(fmt::format("coordinate {} of axis {} of p{} is not in [0, {})",
+                                          at[axis], axis, id, m.shape[axis]));
       }
     }
     const int split = p.map.panel > 0 ? p.map.panel_axis : -1;
@@ -69,7 +72,8 @@ class Interpreter {
       if (axis != split) address = address * m.shape[axis] + at[axis];
     }
     if (split >= 0) address = address * p.map.panel + at[split] % p.map.panel;
-    if (address >= m.elements) return internal_error(fmt::format("an access to p{} is out of bounds", id));
+    if (address >= m.elements)
+      return internal_error(fmt::format("an access to p{} is out of bounds", id));
     return address;
   }
 
@@ -87,19 +91,27 @@ class Interpreter {
       return evaluate(*op, from, e.dtype, {operands, e.args.size()});
     }
     switch (e.op) {
-      case Op::Const: return e.constant;
-      case Op::Size: return Scalar{0, WEFT_TRY(e.dim.evaluate(bindings_))};
-      case Op::Index: return Scalar{0, iv_[e.id]};
-      case Op::Local: return locals_[e.id];
-      case Op::Load: return load(e, 0);
-      case Op::LoadIf: return values_[e.args[0]].i != 0 ? load(e, 1) : Scalar{};
+      case Op::Const:
+        return e.constant;
+      case Op::Size:
+        return Scalar{0, WEFT_TRY(e.dim.evaluate(bindings_))};
+      case Op::Index:
+        return Scalar{0, iv_[e.id]};
+      case Op::Local:
+        return locals_[e.id];
+      case Op::Load:
+        return load(e, 0);
+      case Op::LoadIf:
+        return values_[e.args[0]].i != 0 ? load(e, 1) : Scalar{};
       case Op::Wrap: {
         const std::int64_t i = values_[e.args[0]].i, extent = values_[e.args[1]].i;
         const std::int64_t wrapped = i < 0 ? i + extent : i;
-        if (wrapped < 0 || wrapped >= extent) return user_error("out-of-range", g_.checks[e.id - 1]);
+        if (wrapped < 0 || wrapped >= extent)
+          return user_error("out-of-range", g_.checks[e.id - 1]);
         return Scalar{0, wrapped};
       }
-      default: return internal_error("unknown op");
+      default:
+        return internal_error("unknown op");
     }
   }
 
@@ -151,7 +163,8 @@ class Interpreter {
 
 }  // namespace
 
-Result<void> interpret(const Group& group, const std::vector<BufferView>& buffers, const Bindings& bindings) {
+Result<void> interpret(const Group& group, const std::vector<BufferView>& buffers,
+                       const Bindings& bindings) {
   return Interpreter(group, bindings).run(buffers);
 }
 

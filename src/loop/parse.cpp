@@ -1,10 +1,10 @@
 // The parser of what print.cpp writes: recursive descent over the text, depth-limited.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <map>
-
-#include <fmt/format.h>
 
 #include "loop/group.h"
 #include "loop/text.h"
@@ -24,7 +24,8 @@ class Parser {
     while (true) {
       if (word("check")) {
         const std::int64_t n = WEFT_TRY(integer());
-        if (n != static_cast<std::int64_t>(g_.checks.size()) + 1) return fail("checks are numbered from 1 in order");
+        if (n != static_cast<std::int64_t>(g_.checks.size()) + 1)
+          return fail("checks are numbered from 1 in order");
         g_.checks.push_back(WEFT_TRY(quoted()));
       } else if (word("origin")) {
         g_.origins.push_back(WEFT_TRY(quoted()));
@@ -70,7 +71,8 @@ class Parser {
     return w;
   }
   Error fail(std::string message) {
-    const auto line = 1 + std::count(text_.begin(), text_.begin() + std::min(pos_, text_.size()), '\n');
+    const auto line =
+        1 + std::count(text_.begin(), text_.begin() + std::min(pos_, text_.size()), '\n');
     return user_error("parse", std::move(message)).at(fmt::format("line {}", line));
   }
   Result<void> expect(std::string_view what) {
@@ -106,7 +108,8 @@ class Parser {
     skip();
     const std::size_t begin = pos_;
     int depth = 0;
-    while (pos_ < text_.size() && (depth > 0 || stops.find(text_[pos_]) == std::string_view::npos)) {
+    while (pos_ < text_.size() &&
+           (depth > 0 || stops.find(text_[pos_]) == std::string_view::npos)) {
       depth += text_[pos_] == '(' ? 1 : text_[pos_] == ')' ? -1 : 0;
       ++pos_;
     }
@@ -187,7 +190,8 @@ class Parser {
     }
     if (keyword == "store") return store();
     const bool local = keyword == "local", update = keyword == "update";
-    if (!local && !update && keyword != "set") return fail(fmt::format("unknown statement '{}'", keyword));
+    if (!local && !update && keyword != "set")
+      return fail(fmt::format("unknown statement '{}'", keyword));
     const auto t = WEFT_TRY(id('t'));
     Combine how = Combine::None;
     if (local) {
@@ -274,14 +278,16 @@ class Parser {
       WEFT_TRY(expect(")"));
       return e;
     }
-    if (c == '-' || std::isdigit(static_cast<unsigned char>(c))) return g_.constant_i64(WEFT_TRY(integer()));
+    if (c == '-' || std::isdigit(static_cast<unsigned char>(c)))
+      return g_.constant_i64(WEFT_TRY(integer()));
     if (c == '%') {
       const auto it = lets_.find(WEFT_TRY(id('%')));
       if (it == lets_.end()) return fail("an expression is used before its definition");
       return it->second;
     }
     const auto w = peek_word();
-    const bool call = pos_ + w.size() < text_.size() && (text_[pos_ + w.size()] == '(' || text_[pos_ + w.size()] == '.');
+    const bool call = pos_ + w.size() < text_.size() &&
+                      (text_[pos_ + w.size()] == '(' || text_[pos_ + w.size()] == '.');
     if (call) return function(depth + 1);
     if (c == 'p') return load(-1, depth + 1);
     if (c == 'i') {
@@ -361,16 +367,19 @@ class Parser {
     const auto scalar = as_scalar(op);
     if (!scalar) return fail(fmt::format("'{}' is not a function", name(op)));
     const ScalarOpInfo& i = info(*scalar);
-    if (static_cast<int>(args.size()) != i.operands) return fail(fmt::format("{} takes {} operands", i.name, i.operands));
-    if ((i.result == ScalarResult::Cast) != stated.has_value()) return fail(fmt::format("{}: only casts state a dtype", i.name));
+    if (static_cast<int>(args.size()) != i.operands)
+      return fail(fmt::format("{} takes {} operands", i.name, i.operands));
+    if ((i.result == ScalarResult::Cast) != stated.has_value())
+      return fail(fmt::format("{}: only casts state a dtype", i.name));
     const auto type = [&](std::size_t n) { return g_.expr(args[n]).dtype; };
     for (std::size_t n = i.result == ScalarResult::Select ? 2 : 1; n < args.size(); ++n) {
-      if (type(n) != type(n - 1)) return fail(fmt::format("the operands of {} differ in dtype", i.name));
+      if (type(n) != type(n - 1))
+        return fail(fmt::format("the operands of {} differ in dtype", i.name));
     }
-    const DType result = stated                               ? *stated
-                         : i.result == ScalarResult::Bool     ? DType::Bool
-                         : i.result == ScalarResult::Select   ? type(1)
-                                                              : type(0);
+    const DType result = stated                             ? *stated
+                         : i.result == ScalarResult::Bool   ? DType::Bool
+                         : i.result == ScalarResult::Select ? type(1)
+                                                            : type(0);
     return g_.scalar(*scalar, result, std::move(args));
   }
 

@@ -11,11 +11,12 @@
 //       }
 //       store p2[i0, i2] = t0
 //     }
-// Integer literals are i64; other constants name their dtype. `%0 = ...` names an expression that is used more than
-// once (or is deep); it is evaluated where it is used. A size expression stands in size(...).
-#include <algorithm>
-
+// Integer literals are i64; other constants name their dtype. `%0 = ...` names an expression that
+// is used more than once (or is deep); it is evaluated where it is used. A size expression stands
+// in size(...).
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "loop/group.h"
 #include "loop/text.h"
@@ -38,10 +39,13 @@ std::string quoted(const std::string& s) {
   return out + "\"";
 }
 
-std::string list(const std::vector<int>& values) { return fmt::format("{}", fmt::join(values, ", ")); }
+std::string list(const std::vector<int>& values) {
+  return fmt::format("{}", fmt::join(values, ", "));
+}
 
 std::string str(const Param& p) {
-  std::string s = fmt::format("{} {}{}", role_name(p.role), weft::name(p.dtype), weft::str(p.shape));
+  std::string s =
+      fmt::format("{} {}{}", role_name(p.role), weft::name(p.dtype), weft::str(p.shape));
   if (p.constant) s += " const";
   if (!p.map.order.empty()) s += fmt::format(" order({})", list(p.map.order));
   if (p.map.panel > 0) s += fmt::format(" panel({}, {})", p.map.panel_axis, p.map.panel);
@@ -50,10 +54,14 @@ std::string str(const Param& p) {
 
 class Printer {
  public:
-  explicit Printer(const Group& g) : g_(g), uses_(g.exprs().size(), 0), height_(g.exprs().size(), 0),
-                                     named_(g.exprs().size(), -1) {
+  explicit Printer(const Group& g)
+      : g_(g),
+        uses_(g.exprs().size(), 0),
+        height_(g.exprs().size(), 0),
+        named_(g.exprs().size(), -1) {
     count(g.body);
-    // The roots of statements count as one use each; a use by an expression that is itself printed once counts once.
+    // The roots of statements count as one use each; a use by an expression that is itself printed
+    // once counts once.
     for (std::size_t e = g.exprs().size(); e-- > 0;) {
       if (uses_[e] == 0) continue;
       for (ExprId a : g.expr(static_cast<ExprId>(e)).args) ++uses_[a];
@@ -124,12 +132,15 @@ class Printer {
     return inner > 0 && inner < level ? "(" + s + ")" : s;
   }
 
-  std::string use(ExprId id) { return named_[id] >= 0 ? fmt::format("%{}", named_[id]) : render(id); }
+  std::string use(ExprId id) {
+    return named_[id] >= 0 ? fmt::format("%{}", named_[id]) : render(id);
+  }
 
   std::string infix(const Expr& e, int level) {
     const Expr& b = g_.expr(e.args[1]);
     const std::string left = operand(e.args[0], level);
-    if (e.op == Op::Add && b.op == Op::Const && b.dtype == DType::I64 && b.constant.i < 0 && b.constant.i != INT64_MIN) {
+    if (e.op == Op::Add && b.op == Op::Const && b.dtype == DType::I64 && b.constant.i < 0 &&
+        b.constant.i != INT64_MIN) {
       return fmt::format("{} - {}", left, -b.constant.i);
     }
     return fmt::format("{} {} {}", left, infix_symbol(e.op), operand(e.args[1], level + 1));
@@ -139,16 +150,25 @@ class Printer {
     const Expr& e = g_.expr(id);
     if (const int level = infix_level(e.op)) return infix(e, level);
     switch (e.op) {
-      case Op::Const: return constant(e);
-      case Op::Size: return fmt::format("size({})", e.dim.str());
-      case Op::Index: return fmt::format("i{}", e.id);
-      case Op::Local: return fmt::format("t{}", e.id);
-      case Op::Load: return fmt::format("p{}[{}]", e.id, args(e, 0));
-      case Op::LoadIf: return fmt::format("load_if({}, p{}[{}])", use(e.args[0]), e.id, args(e, 1));
-      case Op::Wrap: return fmt::format("wrap({}, {})", args(e, 0), e.id);
+      case Op::Const:
+        return constant(e);
+      case Op::Size:
+        return fmt::format("size({})", e.dim.str());
+      case Op::Index:
+        return fmt::format("i{}", e.id);
+      case Op::Local:
+        return fmt::format("t{}", e.id);
+      case Op::Load:
+        return fmt::format("p{}[{}]", e.id, args(e, 0));
+      case Op::LoadIf:
+        return fmt::format("load_if({}, p{}[{}])", use(e.args[0]), e.id, args(e, 1));
+      case Op::Wrap:
+        return fmt::format("wrap({}, {})", args(e, 0), e.id);
       case Op::Cast:
-      case Op::Bitcast: return fmt::format("{}.{}({})", name(e.op), weft::name(e.dtype), args(e, 0));
-      default: return fmt::format("{}({})", name(e.op), args(e, 0));
+      case Op::Bitcast:
+        return fmt::format("{}.{}({})", name(e.op), weft::name(e.dtype), args(e, 0));
+      default:
+        return fmt::format("{}({})", name(e.op), args(e, 0));
     }
   }
 
@@ -158,19 +178,25 @@ class Printer {
       if (s.value >= 0) define(s.value, indent);
       switch (s.kind) {
         case Stmt::Kind::Loop:
-          line(indent, fmt::format("{} i{}: {} {{", kLoopNames[static_cast<int>(g_.loops[s.id].kind)], s.id,
-                                   g_.loops[s.id].extent.str()));
+          line(indent,
+               fmt::format("{} i{}: {} {{", kLoopNames[static_cast<int>(g_.loops[s.id].kind)], s.id,
+                           g_.loops[s.id].extent.str()));
           block(s.body, indent + 1);
           line(indent, "}");
           break;
         case Stmt::Kind::Local:
-          line(indent, fmt::format("local t{}: {} = {}", s.id, weft::name(g_.locals[s.id]), use(s.value)));
+          line(indent,
+               fmt::format("local t{}: {} = {}", s.id, weft::name(g_.locals[s.id]), use(s.value)));
           break;
         case Stmt::Kind::Update:
           line(indent, fmt::format("update t{} {}= {}", s.id, weft::name(s.combine), use(s.value)));
           break;
-        case Stmt::Kind::Set: line(indent, fmt::format("set t{} = {}", s.id, use(s.value))); break;
-        case Stmt::Kind::Store: store(s, indent); break;
+        case Stmt::Kind::Set:
+          line(indent, fmt::format("set t{} = {}", s.id, use(s.value)));
+          break;
+        case Stmt::Kind::Store:
+          store(s, indent);
+          break;
       }
     }
   }
@@ -190,7 +216,8 @@ class Printer {
 
 std::string print_code(const Group& g) {
   std::string s;
-  for (std::size_t i = 0; i < g.params.size(); ++i) s += fmt::format("  param p{}: {}\n", i, str(g.params[i]));
+  for (std::size_t i = 0; i < g.params.size(); ++i)
+    s += fmt::format("  param p{}: {}\n", i, str(g.params[i]));
   return s + Printer(g).body();
 }
 
@@ -198,7 +225,8 @@ std::string print_code(const Group& g) {
 
 std::string print(const Group& g) {
   std::string s = fmt::format("group {}\n", quoted(g.name));
-  for (std::size_t i = 0; i < g.checks.size(); ++i) s += fmt::format("  check {} {}\n", i + 1, quoted(g.checks[i]));
+  for (std::size_t i = 0; i < g.checks.size(); ++i)
+    s += fmt::format("  check {} {}\n", i + 1, quoted(g.checks[i]));
   for (const std::string& o : g.origins) s += fmt::format("  origin {}\n", quoted(o));
   return s + print_code(g);
 }

@@ -1,7 +1,7 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "loop/group.h"
 
@@ -12,8 +12,8 @@ Error bad(std::string message) { return user_error("invalid-group", std::move(me
 
 // What encloses a statement.
 struct Scope {
-  std::vector<LoopId> loops;           // outermost first
-  std::vector<int> declared;           // by local: number of loops around its declaration, -1: not in scope
+  std::vector<LoopId> loops;  // outermost first
+  std::vector<int> declared;  // by local: number of loops around its declaration, -1: not in scope
 };
 
 class Verifier {
@@ -39,7 +39,8 @@ class Verifier {
                                (rank == 0 || (*axes.begin() == 0 && *axes.rbegin() == rank - 1));
       if (!permutation) return bad("a parameter's storage order is not a permutation of its axes");
     }
-    if (p.map.panel < 0 || (p.map.panel > 0 && (p.map.panel_axis < 0 || p.map.panel_axis >= rank))) {
+    if (p.map.panel < 0 ||
+        (p.map.panel > 0 && (p.map.panel_axis < 0 || p.map.panel_axis >= rank))) {
       return bad("a parameter's panel axis is out of range");
     }
     if (is_complex(p.dtype) || is_string(p.dtype)) {
@@ -49,7 +50,8 @@ class Verifier {
   }
 
   Result<void> coordinates(const Expr& e, std::size_t first) {
-    if (e.id < 0 || e.id >= static_cast<int>(g_.params.size())) return bad("a load names an unknown parameter");
+    if (e.id < 0 || e.id >= static_cast<int>(g_.params.size()))
+      return bad("a load names an unknown parameter");
     const Param& p = g_.params[e.id];
     if (e.args.size() - first != p.shape.size() || e.dtype != p.dtype) {
       return bad(fmt::format("a load of parameter {} does not fit its rank or dtype", e.id));
@@ -67,27 +69,35 @@ class Verifier {
     }
     if (const auto op = as_scalar(e.op)) return scalar(*op, e);
     switch (e.op) {
-      case Op::Const: return {};
-      case Op::Size: return e.dtype == DType::I64 ? Result<void>() : bad("a size is not i64");
+      case Op::Const:
+        return {};
+      case Op::Size:
+        return e.dtype == DType::I64 ? Result<void>() : bad("a size is not i64");
       case Op::Index:
-        if (e.id < 0 || e.id >= static_cast<int>(g_.loops.size())) return bad("index of an unknown loop");
+        if (e.id < 0 || e.id >= static_cast<int>(g_.loops.size()))
+          return bad("index of an unknown loop");
         return {};
       case Op::Local:
-        if (e.id < 0 || e.id >= static_cast<int>(g_.locals.size())) return bad("an unknown local is read");
+        if (e.id < 0 || e.id >= static_cast<int>(g_.locals.size()))
+          return bad("an unknown local is read");
         if (e.dtype != g_.locals[e.id]) return bad("a local is read as another dtype");
         return {};
-      case Op::Load: return coordinates(e, 0);
+      case Op::Load:
+        return coordinates(e, 0);
       case Op::LoadIf:
-        if (e.args.empty() || g_.expr(e.args[0]).dtype != DType::Bool) return bad("a condition is not bool");
+        if (e.args.empty() || g_.expr(e.args[0]).dtype != DType::Bool)
+          return bad("a condition is not bool");
         return coordinates(e, 1);
       case Op::Wrap:
         if (e.args.size() != 2 || e.dtype != DType::I64 || g_.expr(e.args[0]).dtype != DType::I64 ||
             g_.expr(e.args[1]).dtype != DType::I64) {
           return bad("wrap takes an i64 index and extent");
         }
-        if (e.id < 1 || e.id > static_cast<int>(g_.checks.size())) return bad("wrap names an unknown check");
+        if (e.id < 1 || e.id > static_cast<int>(g_.checks.size()))
+          return bad("wrap names an unknown check");
         return {};
-      default: return bad("unknown op");
+      default:
+        return bad("unknown op");
     }
   }
 
@@ -99,18 +109,21 @@ class Verifier {
     const auto type = [&](std::size_t n) { return g_.expr(e.args[n]).dtype; };
     const std::size_t first = i.result == ScalarResult::Select ? 1 : 0;
     for (std::size_t n = first; n < e.args.size(); ++n) {
-      if (type(n) != type(first)) return bad(fmt::format("the operands of {} differ in dtype", i.name));
+      if (type(n) != type(first))
+        return bad(fmt::format("the operands of {} differ in dtype", i.name));
     }
-    const bool fits = i.result == ScalarResult::Same     ? e.dtype == type(0)
-                      : i.result == ScalarResult::Bool   ? e.dtype == DType::Bool
-                      : i.result == ScalarResult::Select ? e.dtype == type(1) && type(0) == DType::Bool
-                      : op == ScalarOp::Bitcast          ? bits(e.dtype) == bits(type(0))
-                                                         : true;
+    const bool fits = i.result == ScalarResult::Same   ? e.dtype == type(0)
+                      : i.result == ScalarResult::Bool ? e.dtype == DType::Bool
+                      : i.result == ScalarResult::Select
+                          ? e.dtype == type(1) && type(0) == DType::Bool
+                      : op == ScalarOp::Bitcast ? bits(e.dtype) == bits(type(0))
+                                                : true;
     return fits ? Result<void>() : bad(fmt::format("{} has the wrong dtype", i.name));
   }
 
   Result<void> value(ExprId root, DType dtype, const Scope& scope) {
-    if (root < 0 || root >= static_cast<int>(g_.exprs().size())) return bad("a statement has no value");
+    if (root < 0 || root >= static_cast<int>(g_.exprs().size()))
+      return bad("a statement has no value");
     if (g_.expr(root).dtype != dtype) {
       return bad(fmt::format("a statement's value is {}, not {}", weft::name(g_.expr(root).dtype),
                              weft::name(dtype)));
@@ -121,7 +134,8 @@ class Verifier {
           std::find(scope.loops.begin(), scope.loops.end(), e.id) == scope.loops.end()) {
         return bad(fmt::format("i{} is used outside its loop", e.id));
       }
-      if (e.op == Op::Local && scope.declared[e.id] < 0) return bad(fmt::format("t{} is used before its declaration", e.id));
+      if (e.op == Op::Local && scope.declared[e.id] < 0)
+        return bad(fmt::format("t{} is used before its declaration", e.id));
       if ((e.op == Op::Load || e.op == Op::LoadIf) && g_.params[e.id].role == Role::Output) {
         return bad(fmt::format("output p{} is read", e.id));
       }
@@ -136,17 +150,22 @@ class Verifier {
     }
     for (std::size_t d = scope.declared[s.id]; d < scope.loops.size(); ++d) {
       const LoopKind kind = g_.loops[scope.loops[d]].kind;
-      const bool allowed = kind == LoopKind::Serial || (kind == LoopKind::Reduce && s.kind == Stmt::Kind::Update);
-      if (!allowed) return bad(fmt::format("t{} is assigned in i{}, whose iterations are independent", s.id, scope.loops[d]));
+      const bool allowed =
+          kind == LoopKind::Serial || (kind == LoopKind::Reduce && s.kind == Stmt::Kind::Update);
+      if (!allowed)
+        return bad(fmt::format("t{} is assigned in i{}, whose iterations are independent", s.id,
+                               scope.loops[d]));
     }
     return {};
   }
 
   Result<void> store(const Stmt& s, const Scope& scope) {
-    if (s.id < 0 || s.id >= static_cast<int>(g_.params.size())) return bad("a store names an unknown parameter");
+    if (s.id < 0 || s.id >= static_cast<int>(g_.params.size()))
+      return bad("a store names an unknown parameter");
     const Param& p = g_.params[s.id];
     if (p.role == Role::Input) return bad(fmt::format("input p{} is written", s.id));
-    if (s.index.size() != p.shape.size()) return bad(fmt::format("a store to p{} does not fit its rank", s.id));
+    if (s.index.size() != p.shape.size())
+      return bad(fmt::format("a store to p{} does not fit its rank", s.id));
     for (ExprId i : s.index) WEFT_TRY(value(i, DType::I64, scope));
     for (LoopId l : scope.loops) {
       if (g_.loops[l].kind == LoopKind::Reduce && p.role != Role::OnChip) {
@@ -161,7 +180,8 @@ class Verifier {
     for (const Stmt& s : body) {
       switch (s.kind) {
         case Stmt::Kind::Loop: {
-          if (s.id < 0 || s.id >= static_cast<int>(g_.loops.size())) return bad("a statement names an unknown loop");
+          if (s.id < 0 || s.id >= static_cast<int>(g_.loops.size()))
+            return bad("a statement names an unknown loop");
           if (seen_[s.id]) return bad(fmt::format("loop i{} stands in the tree twice", s.id));
           seen_[s.id] = true;
           Scope inner = scope;
@@ -170,8 +190,10 @@ class Verifier {
           break;
         }
         case Stmt::Kind::Local:
-          if (s.id < 0 || s.id >= static_cast<int>(g_.locals.size())) return bad("an unknown local is declared");
-          if (scope.declared[s.id] >= 0 && scope.declared[s.id] != static_cast<int>(scope.loops.size())) {
+          if (s.id < 0 || s.id >= static_cast<int>(g_.locals.size()))
+            return bad("an unknown local is declared");
+          if (scope.declared[s.id] >= 0 &&
+              scope.declared[s.id] != static_cast<int>(scope.loops.size())) {
             return bad(fmt::format("t{} is declared again inside its scope", s.id));
           }
           WEFT_TRY(value(s.value, g_.locals[s.id], scope));
@@ -180,10 +202,13 @@ class Verifier {
         case Stmt::Kind::Update:
         case Stmt::Kind::Set:
           WEFT_TRY(assignable(s, scope));
-          if (s.kind == Stmt::Kind::Update && s.combine == Combine::None) return bad("an update has no combine");
+          if (s.kind == Stmt::Kind::Update && s.combine == Combine::None)
+            return bad("an update has no combine");
           WEFT_TRY(value(s.value, g_.locals[s.id], scope));
           break;
-        case Stmt::Kind::Store: WEFT_TRY(store(s, scope)); break;
+        case Stmt::Kind::Store:
+          WEFT_TRY(store(s, scope));
+          break;
       }
     }
     return {};

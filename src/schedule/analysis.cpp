@@ -12,14 +12,16 @@ using loop::Op;
 namespace {
 
 constexpr std::int64_t kUnknownSize = 128;
-constexpr std::int64_t kTranscendental = 12;  // about as many operations as the polynomial behind it
+constexpr std::int64_t kTranscendental =
+    12;  // about as many operations as the polynomial behind it
 
 // Operations of one evaluation of an expression, index arithmetic excluded.
 std::int64_t operations(const loop::Group& g, ExprId root) {
   std::int64_t n = 0;
   for (ExprId id : used_exprs(g, root)) {
     const loop::Expr& e = g.expr(id);
-    if (!loop::as_scalar(e.op) || e.dtype == DType::I64 || e.op == Op::Cast || e.op == Op::Bitcast) continue;
+    if (!loop::as_scalar(e.op) || e.dtype == DType::I64 || e.op == Op::Cast || e.op == Op::Bitcast)
+      continue;
     n += e.op >= Op::Exp && e.op <= Op::Sigmoid ? kTranscendental : 1;
   }
   return n;
@@ -81,7 +83,8 @@ class Walker {
     for (ExprId id : used_exprs(g_, root)) {
       const loop::Expr& e = g_.expr(id);
       if (e.op != Op::Load && e.op != Op::LoadIf) continue;
-      leaf.accesses.push_back(access(e.id, false, {e.args.begin() + (e.op == Op::LoadIf), e.args.end()}));
+      leaf.accesses.push_back(
+          access(e.id, false, {e.args.begin() + (e.op == Op::LoadIf), e.args.end()}));
     }
   }
 
@@ -97,8 +100,8 @@ class Walker {
     leaf.operations = operations(g_, s.value) + 1;
     for (LoopId l : path_) leaf.points *= a_.extents[l];
     const loop::Expr& v = g_.expr(s.value);
-    leaf.product = s.kind == Stmt::Kind::Update && s.combine == Combine::Sum && v.op == Op::Mul && !path_.empty() &&
-                   g_.loops[path_.back()].kind == LoopKind::Reduce;
+    leaf.product = s.kind == Stmt::Kind::Update && s.combine == Combine::Sum && v.op == Op::Mul &&
+                   !path_.empty() && g_.loops[path_.back()].kind == LoopKind::Reduce;
     if (leaf.product) {
       leaf.lhs = loops_of(v.args[0]);
       leaf.rhs = loops_of(v.args[1]);

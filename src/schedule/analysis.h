@@ -1,5 +1,5 @@
-// What a schedule is decided from: accesses and their strides, products that are summed, likely sizes. Private to
-// schedule/.
+// What a schedule is decided from: accesses and their strides, products that are summed, likely
+// sizes. Private to schedule/.
 #pragma once
 
 #include <optional>
@@ -14,24 +14,28 @@ using loop::LoopId;
 using loop::ParamId;
 using loop::Stmt;
 
-enum class Stride : std::uint8_t { None, Unit, Other };  // along one loop: same element, next element, elsewhere
+enum class Stride : std::uint8_t {
+  None,
+  Unit,
+  Other
+};  // along one loop: same element, next element, elsewhere
 
 struct Access {
   ParamId param = 0;
   bool store = false;
-  std::vector<ExprId> at;        // coordinates
-  std::vector<Stride> strides;   // by loop
+  std::vector<ExprId> at;       // coordinates
+  std::vector<Stride> strides;  // by loop
 };
 
 // A statement that is not a loop, with what it touches and what encloses it.
 struct Leaf {
   const Stmt* stmt = nullptr;
-  std::vector<LoopId> loops;     // outermost first
+  std::vector<LoopId> loops;  // outermost first
   std::vector<Access> accesses;
   std::int64_t operations = 0;
-  bool product = false;          // update t sum= a * b
-  std::vector<bool> lhs, rhs;    // of a product: the loops that a and b depend on
-  double points = 1;             // at the likely sizes
+  bool product = false;        // update t sum= a * b
+  std::vector<bool> lhs, rhs;  // of a product: the loops that a and b depend on
+  double points = 1;           // at the likely sizes
 };
 
 struct Analysis {
@@ -40,9 +44,10 @@ struct Analysis {
   const loop::Group& group;
   const DimFacts& facts;
   std::vector<Leaf> leaves;
-  std::vector<LoopId> chain;     // parallel loops from the root that are the only statement of their list
-  std::vector<double> extents;   // by loop, likely
-  std::vector<double> work;      // operations of one iteration of a loop, likely
+  std::vector<LoopId>
+      chain;  // parallel loops from the root that are the only statement of their list
+  std::vector<double> extents;  // by loop, likely
+  std::vector<double> work;     // operations of one iteration of a loop, likely
   double total_work = 0;
 
   double likely(const Dim& d) const;

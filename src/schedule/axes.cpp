@@ -1,5 +1,5 @@
-// Lanes are chosen by cost: for each loop, the modelled time of the statements inside it when it runs over lanes,
-// against the best choice among the loops inside it.
+// Lanes are chosen by cost: for each loop, the modelled time of the statements inside it when it
+// runs over lanes, against the best choice among the loops inside it.
 #include "schedule/axes.h"
 
 #include <algorithm>
@@ -13,19 +13,18 @@ using loop::Op;
 
 namespace {
 
-constexpr double kScalarAccess = 0.5;   // cycles
+constexpr double kScalarAccess = 0.5;  // cycles
 constexpr double kScalarOperation = 0.5;
-constexpr double kGatherLane = 1.2;     // per element
+constexpr double kGatherLane = 1.2;  // per element
 constexpr double kScatterLane = 1.6;
-constexpr double kReuse = 8;            // of a product's operands in a register tile
+constexpr double kReuse = 8;  // of a product's operands in a register tile
 
-double lane_use(double extent, int lanes) {
-  return extent / (std::ceil(extent / lanes) * lanes);
-}
+double lane_use(double extent, int lanes) { return extent / (std::ceil(extent / lanes) * lanes); }
 
 class LaneChooser {
  public:
-  LaneChooser(const Analysis& a, const Machine& m) : a_(a), m_(m), chosen_(a.group.loops.size(), false) {
+  LaneChooser(const Analysis& a, const Machine& m)
+      : a_(a), m_(m), chosen_(a.group.loops.size(), false) {
     for (const Leaf& leaf : a.leaves) by_stmt_[leaf.stmt] = &leaf;
   }
 
@@ -52,7 +51,8 @@ class LaneChooser {
       const Stride stride = access.strides[lane];
       double c = access.store ? kScatterLane : kGatherLane;
       if (stride == Stride::None) c = kScalarAccess / v;
-      const bool packed = leaf.product && a_.group.loops[lane].kind == LoopKind::Parallel && packable(a_, access, lane);
+      const bool packed = leaf.product && a_.group.loops[lane].kind == LoopKind::Parallel &&
+                          packable(a_, access, lane);
       if (stride == Stride::Unit || packed) c = kScalarAccess / v;
       cost += reuse ? c / kReuse : c;
     }
@@ -92,7 +92,9 @@ class LaneChooser {
 
 }  // namespace
 
-std::vector<bool> choose_lanes(const Analysis& a, const Machine& m) { return LaneChooser(a, m).run(); }
+std::vector<bool> choose_lanes(const Analysis& a, const Machine& m) {
+  return LaneChooser(a, m).run();
+}
 
 std::optional<LoopId> choose_rows(const Analysis& a, const Leaf& leaf, LoopId lanes) {
   std::optional<LoopId> best;
@@ -100,7 +102,8 @@ std::optional<LoopId> choose_rows(const Analysis& a, const Leaf& leaf, LoopId la
   for (LoopId l : leaf.loops) {
     if (l == lanes || a.group.loops[l].kind != LoopKind::Parallel || !tileable(a, l)) continue;
     if (leaf.lhs[l] == leaf.rhs[l]) continue;
-    // Best when the operand that depends on it does not depend on the lanes: then the other one is a plain row.
+    // Best when the operand that depends on it does not depend on the lanes: then the other one is
+    // a plain row.
     const bool outer = leaf.lhs[l] ? !leaf.lhs[lanes] : !leaf.rhs[lanes];
     if (best && outer_product && !outer) continue;
     if (best && outer_product == outer && a.extents[l] < a.extents[*best]) continue;
@@ -132,8 +135,9 @@ bool packable(const Analysis& a, const Access& access, LoopId loop) {
   if (!p.constant || access.store || p.map.panel > 0) return false;
   int uses = 0;
   for (const Leaf& leaf : a.leaves) {
-    uses += static_cast<int>(std::count_if(leaf.accesses.begin(), leaf.accesses.end(),
-                                           [&](const Access& other) { return other.param == access.param; }));
+    uses += static_cast<int>(
+        std::count_if(leaf.accesses.begin(), leaf.accesses.end(),
+                      [&](const Access& other) { return other.param == access.param; }));
   }
   bool found = false;
   for (std::size_t i = 0; i < access.at.size(); ++i) {

@@ -9,14 +9,16 @@ namespace weft::schedule {
 // By loop: whether it runs over lanes. At most one of the loops around each statement does.
 std::vector<bool> choose_lanes(const Analysis& a, const Machine& m);
 
-// The loop over rows of a product that runs over `lanes`: parallel, and one operand is the same for all of its iterations.
+// The loop over rows of a product that runs over `lanes`: parallel, and one operand is the same for
+// all of its iterations.
 std::optional<LoopId> choose_rows(const Analysis& a, const Leaf& product, LoopId lanes);
 
-// Whether a loop may be tiled at all: it is not serial, and every store inside a parallel one depends on it.
+// Whether a loop may be tiled at all: it is not serial, and every store inside a parallel one
+// depends on it.
 bool tileable(const Analysis& a, LoopId loop);
 
-// A constant parameter whose storage a schedule may choose so that `loop` is contiguous: the loop is one of its
-// coordinates, and this is its only access.
+// A constant parameter whose storage a schedule may choose so that `loop` is contiguous: the loop
+// is one of its coordinates, and this is its only access.
 bool packable(const Analysis& a, const Access& access, LoopId loop);
 
 }  // namespace weft::schedule

@@ -27,7 +27,8 @@ std::string print(const Record& record) {
   }
   for (std::size_t i = 0; i < record.maps.size(); ++i) {
     const auto& m = record.maps[i];
-    if (m.panel > 0) s += fmt::format("; p{} in panels of {} along axis {}", i, m.panel, m.panel_axis);
+    if (m.panel > 0)
+      s += fmt::format("; p{} in panels of {} along axis {}", i, m.panel, m.panel_axis);
     if (!m.order.empty()) s += fmt::format("; p{} ordered {}", i, fmt::join(m.order, " "));
   }
   return s.empty() ? "serial" : s;

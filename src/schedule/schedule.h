@@ -1,5 +1,5 @@
-// Schedules: how a group runs on a machine. A pure function from (group, machine) to a record; nothing here changes what
-// is computed. tile/lower turns a group and a record into a tile program.
+// Schedules: how a group runs on a machine. A pure function from (group, machine) to a record;
+// nothing here changes what is computed. tile/lower turns a group and a record into a tile program.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,23 @@
 
 namespace weft::schedule {
 
-// What happens to one loop. A tiled loop contributes an axis (0 rows, 1 lanes) of `tile` elements to the values inside
-// it; a loop without a tile is a scalar counter. At most one loop per axis encloses a statement.
-// Parallel loops that are not inside another statement list with siblings ("outer" loops) may go to the grid: program
-// ids count blocks of `block` steps (a step is `tile` elements, or one); the rest is a serial loop in the program.
+// What happens to one loop. A tiled loop contributes an axis (0 rows, 1 lanes) of `tile` elements
+// to the values inside it; a loop without a tile is a scalar counter. At most one loop per axis
+// encloses a statement. Parallel loops that are not inside another statement list with siblings
+// ("outer" loops) may go to the grid: program ids count blocks of `block` steps (a step is `tile`
+// elements, or one); the rest is a serial loop in the program.
 struct LoopPlan {
-  int axis = -1;           // -1: not tiled
-  int tile = 1;            // elements per step when tiled
+  int axis = -1;  // -1: not tiled
+  int tile = 1;   // elements per step when tiled
   bool grid = false;
   std::int64_t block = 1;  // steps per program when on the grid
 };
 
 struct Record {
-  std::vector<LoopPlan> loops;              // by LoopId
-  std::vector<loop::LoopId> grid_order;     // loops on the grid, outermost (slowest) first
-  std::vector<loop::StorageMap> maps;       // by ParamId: maps asked of constant parameters (others: as they are)
+  std::vector<LoopPlan> loops;           // by LoopId
+  std::vector<loop::LoopId> grid_order;  // loops on the grid, outermost (slowest) first
+  std::vector<loop::StorageMap>
+      maps;  // by ParamId: maps asked of constant parameters (others: as they are)
   friend bool operator==(const Record&, const Record&);
 };
 std::string print(const Record& record);
@@ -50,7 +52,8 @@ struct Schedule {
 
 Schedule schedule(const loop::Group& group, const Machine& machine, const DimFacts& facts);
 
-// Programs that share a grid loop: blocks of its steps. Their product is the number of programs of a variant.
+// Programs that share a grid loop: blocks of its steps. Their product is the number of programs of
+// a variant.
 Dim grid_blocks(const loop::Group& group, const Record& record, loop::LoopId loop);
 Dim grid_size(const loop::Group& group, const Record& record);
 

@@ -8,9 +8,12 @@ namespace weft::schedule {
 namespace {
 
 constexpr double kFmaPerCycle = 2, kLoadsPerCycle = 2, kFmaLatency = 4;
+constexpr double kRowVector = 0.25, kColumnScalar = 0.02;  // cycles that do not overlap
 constexpr int kMostRows = 24;
 
-int vector_lanes(const Machine& m, int element_bits) { return std::max(1, m.vector_bits / std::max(element_bits, 8)); }
+int vector_lanes(const Machine& m, int element_bits) {
+  return std::max(1, m.vector_bits / std::max(element_bits, 8));
+}
 
 double padded(double extent, int tile) { return std::ceil(extent / tile) * tile; }
 
@@ -27,11 +30,13 @@ int balanced(double extent, int most) {
 
 int lane_tile(const Machine& m, int element_bits, double extent, int vectors) {
   const int v = vector_lanes(m, element_bits);
-  if (extent <= v) return static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::max(extent, 1.0))));
+  if (extent <= v)
+    return static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::max(extent, 1.0))));
   return v * std::min(vectors, static_cast<int>(std::ceil(extent / v)));
 }
 
-RegisterTile product_tile(const Machine& m, int element_bits, double rows, double lanes, int fixed_lanes) {
+RegisterTile product_tile(const Machine& m, int element_bits, double rows, double lanes,
+                          int fixed_lanes) {
   const int v = vector_lanes(m, element_bits);
   RegisterTile best;
   double best_rate = 0;
@@ -44,15 +49,18 @@ RegisterTile product_tile(const Machine& m, int element_bits, double rows, doubl
       const int r = balanced(rows, most);
       if (r * used + used + 1 > m.vector_registers) break;
       const double fma = r * used;
-      const double cycles = std::max({fma / kFmaPerCycle, (r + used) / kLoadsPerCycle, kFmaLatency});
-      // Loads through the caches are not free even where ports allow them: larger tiles win ties.
-      const double traffic = 0.02 * (r + used);
+      const double cycles =
+          std::max({fma / kFmaPerCycle, (r + used) / kLoadsPerCycle, kFmaLatency});
+      // A step reads one row of the panel from the second-level cache, and a column of scalars from
+      // the first.
+      const double traffic = kRowVector * used + kColumnScalar * r;
       const double useful = (rows / padded(rows, r)) * (lanes / padded(lanes, c));
       const double rate = fma * useful / (cycles + traffic);
       if (rate > best_rate * 1.001) best = {r, c}, best_rate = rate;
     }
   }
-  if (best_rate == 0) best = {1, fixed_lanes > 0 ? fixed_lanes : lane_tile(m, element_bits, lanes, 2)};
+  if (best_rate == 0)
+    best = {1, fixed_lanes > 0 ? fixed_lanes : lane_tile(m, element_bits, lanes, 2)};
   return best;
 }
 

@@ -10,9 +10,11 @@ struct RegisterTile {
   int lanes = 1;  // elements
 };
 
-// The tile of accumulators that keeps a machine's multiply-add units busiest for `rows` x `lanes` elements of a product,
-// counting what is lost to cut-off tiles. `fixed_lanes` prescribes the tile's lanes (0: free).
-RegisterTile product_tile(const Machine& m, int element_bits, double rows, double lanes, int fixed_lanes = 0);
+// The tile of accumulators that keeps a machine's multiply-add units busiest for `rows` x `lanes`
+// elements of a product, counting what is lost to cut-off tiles. `fixed_lanes` prescribes the
+// tile's lanes (0: free).
+RegisterTile product_tile(const Machine& m, int element_bits, double rows, double lanes,
+                          int fixed_lanes = 0);
 
 // Elements of a tile over `extent` lanes: up to `vectors` vectors, and no more than it takes.
 int lane_tile(const Machine& m, int element_bits, double extent, int vectors);

@@ -1,8 +1,8 @@
 // schedule(): axes, tile sizes, storage maps, grid.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "cost/cost.h"
 #include "schedule/axes.h"
@@ -21,7 +21,8 @@ constexpr int kRowsWithoutReuse = 4;    // rows of a tile where only loads are s
 
 int element_bits(const Analysis& a, const Leaf& leaf) {
   int widest = 8;
-  for (const Access& access : leaf.accesses) widest = std::max(widest, bits(a.group.params[access.param].dtype));
+  for (const Access& access : leaf.accesses)
+    widest = std::max(widest, bits(a.group.params[access.param].dtype));
   return std::max(widest, bits(a.group.expr(leaf.stmt->value).dtype) >= 32 ? 32 : 8);
 }
 
@@ -70,18 +71,21 @@ class Tiler {
   void find_product() {
     for (const Leaf& leaf : a_.leaves) {
       const LoopId lane = lane_of(leaf);
-      if (!leaf.product || lane < 0 || (product_.leaf && leaf.points <= product_.leaf->points)) continue;
+      if (!leaf.product || lane < 0 || (product_.leaf && leaf.points <= product_.leaf->points))
+        continue;
       product_ = {&leaf, lane, choose_rows(a_, leaf, lane), false};
       if (!product_.rows) continue;
       // Rows must not meet the lanes of any other statement on the same loop.
       const LoopId r = *product_.rows;
       if (lanes_[r]) product_.rows.reset();
-      product_.outer = product_.rows && g_.loops[lane].kind == LoopKind::Parallel &&
-                       (leaf.lhs[r] ? !leaf.lhs[lane] && leaf.rhs[lane] : !leaf.rhs[lane] && leaf.lhs[lane]);
+      product_.outer =
+          product_.rows && g_.loops[lane].kind == LoopKind::Parallel &&
+          (leaf.lhs[r] ? !leaf.lhs[lane] && leaf.rhs[lane] : !leaf.rhs[lane] && leaf.lhs[lane]);
     }
   }
 
-  // A record for `rows` rows of the product (0: the likely number). `panel` fixes the lanes when it is not 0.
+  // A record for `rows` rows of the product (0: the likely number). `panel` fixes the lanes when it
+  // is not 0.
   Record record(double rows, int& panel) {
     Record r;
     r.loops.resize(g_.loops.size());
@@ -128,10 +132,12 @@ class Tiler {
     if (t > 1) r.loops[*product_.rows] = {0, t, false, 1};
   }
 
-  // Panels as wide as the tile for a constant operand that runs over the lanes; inside, the reduce loops in their order.
+  // Panels as wide as the tile for a constant operand that runs over the lanes; inside, the reduce
+  // loops in their order.
   void pack(Record& r, int panel) const {
     for (const Access& access : product_.leaf->accesses) {
-      if (access.strides[product_.lanes] == Stride::None || !packable(a_, access, product_.lanes)) continue;
+      if (access.strides[product_.lanes] == Stride::None || !packable(a_, access, product_.lanes))
+        continue;
       loop::StorageMap& map = r.maps[access.param];
       std::vector<std::pair<std::size_t, int>> order;  // depth of the coordinate's loop, axis
       for (std::size_t i = 0; i < access.at.size(); ++i) {
@@ -142,10 +148,13 @@ class Tiler {
         }
         const auto& loops = product_.leaf->loops;
         const std::size_t depth =
-            e.op == loop::Op::Index ? std::find(loops.begin(), loops.end(), e.id) - loops.begin() + 1 : 0;
+            e.op == loop::Op::Index
+                ? std::find(loops.begin(), loops.end(), e.id) - loops.begin() + 1
+                : 0;
         order.emplace_back(depth, static_cast<int>(i));
       }
-      std::stable_sort(order.begin(), order.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+      std::stable_sort(order.begin(), order.end(),
+                       [](const auto& x, const auto& y) { return x.first < y.first; });
       for (const auto& [depth, axis] : order) map.order.push_back(axis);
       map.order.push_back(map.panel_axis);
       map.panel = panel;
@@ -157,14 +166,17 @@ class Tiler {
     for (const Leaf& a : a_.leaves) {
       for (const Leaf& b : a_.leaves) {
         const LoopId x = lane_of(a), y = lane_of(b);
-        const bool both = a.stmt->kind == Stmt::Kind::Update && b.stmt->kind == Stmt::Kind::Update &&
-                          a.stmt->id == b.stmt->id && x >= 0 && y >= 0 && x != y;
+        const bool both = a.stmt->kind == Stmt::Kind::Update &&
+                          b.stmt->kind == Stmt::Kind::Update && a.stmt->id == b.stmt->id &&
+                          x >= 0 && y >= 0 && x != y;
         if (both) r.loops[x].tile = r.loops[y].tile = std::max(r.loops[x].tile, r.loops[y].tile);
       }
     }
   }
 
-  double steps(const Record& r, LoopId l) const { return std::ceil(a_.extents[l] / r.loops[l].tile); }
+  double steps(const Record& r, LoopId l) const {
+    return std::ceil(a_.extents[l] / r.loops[l].tile);
+  }
 
   void grid(Record& r) const {
     std::vector<LoopId> order = a_.chain;
@@ -176,8 +188,8 @@ class Tiler {
     }
     double total = 1;
     for (LoopId l : order) total *= steps(r, l);
-    const double programs =
-        std::clamp(a_.total_work / kProgramWork, 1.0, static_cast<double>(kProgramsPerCore * m_.cores));
+    const double programs = std::clamp(a_.total_work / kProgramWork, 1.0,
+                                       static_cast<double>(kProgramsPerCore * m_.cores));
     double rest = std::max(1.0, total / programs);  // steps that one program runs
     for (std::size_t i = order.size(); i-- > 0;) {
       LoopPlan& plan = r.loops[order[i]];
@@ -185,7 +197,8 @@ class Tiler {
       const double parts = std::ceil(n / std::max(1.0, std::min(n, std::floor(rest))));
       const bool symbolic = !g_.loops[order[i]].extent.is_const();
       plan.grid = true;
-      plan.block = static_cast<std::int64_t>(symbolic ? std::min(n, std::floor(rest)) : std::ceil(n / parts));
+      plan.block = static_cast<std::int64_t>(symbolic ? std::min(n, std::floor(rest))
+                                                      : std::ceil(n / parts));
       plan.block = std::max<std::int64_t>(plan.block, 1);
       rest = std::max(1.0, rest / static_cast<double>(plan.block));
     }
@@ -195,15 +208,17 @@ class Tiler {
   double modelled() const {
     const auto cost = cost::group_cost(g_);
     const double bytes = a_.likely(cost.bytes_compulsory);
-    const double rate = m_.ghz * 1e3 * (product_.leaf ? 4.0 : 1.0) * m_.f32_lanes();  // operations per microsecond
+    const double rate =
+        m_.ghz * 1e3 * (product_.leaf ? 4.0 : 1.0) * m_.f32_lanes();  // operations per microsecond
     return std::max(a_.total_work / (rate * m_.cores), bytes / (m_.dram_gbytes * 1e3));
   }
 
   std::string why(const Record& r) const {
     std::string s = product_.leaf && product_.outer ? "product in register tiles"
                     : product_.leaf                 ? "product"
-                    : std::count(lanes_.begin(), lanes_.end(), true) > 0 ? "vectors along contiguous data"
-                                                                         : "scalar";
+                    : std::count(lanes_.begin(), lanes_.end(), true) > 0
+                        ? "vectors along contiguous data"
+                        : "scalar";
     return fmt::format("{}: {}", s, print(r));
   }
 

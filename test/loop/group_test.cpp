@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-
 #include "loop/group.h"
+
+#include <gtest/gtest.h>
 
 namespace weft::loop {
 namespace {
@@ -11,7 +11,8 @@ TEST(Fold, HashConses) {
   const auto i = g.index(g.add_loop(LoopKind::Parallel, Dim::symbol("n")));
   const auto x = g.load(p, {i});
   EXPECT_EQ(x, g.load(p, {i}));
-  EXPECT_EQ(g.scalar(ScalarOp::Add, DType::F32, {x, x}), g.scalar(ScalarOp::Add, DType::F32, {x, x}));
+  EXPECT_EQ(g.scalar(ScalarOp::Add, DType::F32, {x, x}),
+            g.scalar(ScalarOp::Add, DType::F32, {x, x}));
   EXPECT_EQ(g.scalar(ScalarOp::Mul, DType::F32, {x, g.constant(DType::F32, 1)}), x);
   EXPECT_NE(g.scalar(ScalarOp::Add, DType::F32, {x, g.constant(DType::F32, 0)}), x);  // -0 + 0 is 0
   EXPECT_EQ(g.constant(DType::F32, 0.1), g.constant(DType::F32, 0.1));
@@ -106,7 +107,8 @@ TEST(Text, IsLinearInTheDag) {
   const auto p = g.add_param({Role::InOut, DType::I64, {4}, {}, false});
   auto x = g.load(p, {g.constant_i64(0)});
   for (int i = 0; i < 200; ++i) x = g.scalar(ScalarOp::Xor, DType::I64, {g.iadd(x, x), x});
-  for (int i = 0; i < 300; ++i) x = g.scalar(ScalarOp::Not, DType::I64, {g.scalar(ScalarOp::Neg, DType::I64, {x})});
+  for (int i = 0; i < 300; ++i)
+    x = g.scalar(ScalarOp::Not, DType::I64, {g.scalar(ScalarOp::Neg, DType::I64, {x})});
   g.body = {store_stmt(p, {g.constant_i64(1)}, x)};
   const std::string text = print(g);
   EXPECT_LT(text.size(), 20000u);
@@ -117,19 +119,23 @@ TEST(Text, IsLinearInTheDag) {
 
 TEST(Text, Refuses) {
   const auto error = [](const char* body) {
-    const auto g = parse(std::string("group \"g\"\n param p0: input f32[4]\n param p1: output f32[4]\n") + body);
+    const auto g = parse(
+        std::string("group \"g\"\n param p0: input f32[4]\n param p1: output f32[4]\n") + body);
     return g.ok() ? std::string() : std::string(g.error().what());
   };
   EXPECT_NE(error("store p0[0] = f32(0)").find("input p0 is written"), std::string::npos);
   EXPECT_NE(error("store p1[0] = 0").find("value is i64"), std::string::npos);
   EXPECT_NE(error("store p1[0] = p1[0]").find("output p1 is read"), std::string::npos);
   EXPECT_NE(error("store p1[0] = t0").find("local"), std::string::npos);
-  EXPECT_NE(error("parallel i0: 4 { } store p1[i0] = f32(0)").find("outside its loop"), std::string::npos);
-  EXPECT_NE(error("local t0: f32 = f32(0) parallel i0: 4 { set t0 = f32(1) }").find("independent"), std::string::npos);
+  EXPECT_NE(error("parallel i0: 4 { } store p1[i0] = f32(0)").find("outside its loop"),
+            std::string::npos);
+  EXPECT_NE(error("local t0: f32 = f32(0) parallel i0: 4 { set t0 = f32(1) }").find("independent"),
+            std::string::npos);
   EXPECT_NE(error("parallel i0: 4 { } parallel i0: 4 { }").find("twice"), std::string::npos);
   EXPECT_NE(error("store p1[0] = f32(1) + 1").find("differ"), std::string::npos);
   EXPECT_NE(error("store p1[0] = nothing(1)").find("unknown op"), std::string::npos);
-  EXPECT_NE(error(("store p1[0] = " + std::string(100000, '(')).c_str()).find("deeply"), std::string::npos);
+  EXPECT_NE(error(("store p1[0] = " + std::string(100000, '(')).c_str()).find("deeply"),
+            std::string::npos);
   EXPECT_FALSE(parse("").ok());
   EXPECT_FALSE(parse("group \"").ok());
 }

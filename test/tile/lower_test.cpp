@@ -1,5 +1,7 @@
-// Every group runs through loop::interpret and, under several schedules, through tile::interpret: the outputs must
-// agree and nothing outside the buffers may change.
+// Every group runs through loop::interpret and, under several schedules, through tile::interpret:
+// the outputs must agree and nothing outside the buffers may change.
+#include "tile/lower.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,7 +11,6 @@
 
 #include "loop/group.h"
 #include "schedule/schedule.h"
-#include "tile/lower.h"
 
 namespace weft::tile {
 namespace {
@@ -35,7 +36,8 @@ struct Case {
 std::int64_t element_bytes(DType t) { return bits(t) / 8; }
 
 // Inputs by position, integers small and non-negative below `limit`.
-Buffers make(const Case& c, const std::vector<loop::StorageMap>& maps, std::int64_t limit, unsigned seed) {
+Buffers make(const Case& c, const std::vector<loop::StorageMap>& maps, std::int64_t limit,
+             unsigned seed) {
   Buffers b;
   for (std::size_t i = 0; i < c.group.params.size(); ++i) {
     loop::Param p = c.group.params[i];
@@ -89,13 +91,16 @@ void expect_close(const Case& c, const Buffers& want, const Buffers& got, const 
     ASSERT_EQ(want.bytes[i].size(), got.bytes[i].size());
     const auto total = static_cast<std::int64_t>(want.bytes[i].size()) / element_bytes(p.dtype);
     for (std::int64_t k = 0; k < total; ++k) {
-      const Scalar x = load_scalar(p.dtype, want.bytes[i].data(), k), y = load_scalar(p.dtype, got.bytes[i].data(), k);
+      const Scalar x = load_scalar(p.dtype, want.bytes[i].data(), k),
+                   y = load_scalar(p.dtype, got.bytes[i].data(), k);
       if (!is_float(p.dtype)) {
         ASSERT_EQ(x.i, y.i) << how << " p" << i << " element " << k - kGuard;
       } else if (std::isnan(x.f) || std::isinf(x.f)) {
-        ASSERT_TRUE((std::isnan(x.f) && std::isnan(y.f)) || x.f == y.f) << how << " p" << i << " element " << k - kGuard << ": " << x.f << " " << y.f;
+        ASSERT_TRUE((std::isnan(x.f) && std::isnan(y.f)) || x.f == y.f)
+            << how << " p" << i << " element " << k - kGuard << ": " << x.f << " " << y.f;
       } else {
-        ASSERT_NEAR(x.f, y.f, 1e-4 * (1 + std::abs(x.f))) << how << " p" << i << " element " << k - kGuard;
+        ASSERT_NEAR(x.f, y.f, 1e-4 * (1 + std::abs(x.f)))
+            << how << " p" << i << " element " << k - kGuard;
       }
     }
   }
@@ -122,10 +127,12 @@ void compare(const Case& c, const Record& record, const std::string& how, std::i
     const auto valid = verify(lowered->function);
     ASSERT_TRUE(valid.ok()) << valid.error().what() << "\n" << ssa::print(lowered->function);
     std::vector<BufferView> views;
-    for (loop::ParamId p : lowered->buffers) views.push_back({got.views[p].data, got.views[p].elements});
+    for (loop::ParamId p : lowered->buffers)
+      views.push_back({got.views[p].data, got.views[p].elements});
     std::vector<std::int64_t> sizes;
     for (const Dim& d : lowered->sizes) sizes.push_back(d.evaluate(c.bindings).value());
-    const auto run = interpret(lowered->function, views, sizes, lowered->grid.evaluate(c.bindings).value());
+    const auto run =
+        interpret(lowered->function, views, sizes, lowered->grid.evaluate(c.bindings).value());
     ASSERT_TRUE(run.ok()) << run.error().what() << "\n" << ssa::print(lowered->function);
     // Maps only change inputs, which are not compared.
     expect_close(c, want, got, how);
@@ -139,7 +146,8 @@ Record serial(const Group& g) {
   return r;
 }
 
-void check(const char* text, const Bindings& bindings = {}, std::int64_t limit = 0, double special = 0) {
+void check(const char* text, const Bindings& bindings = {}, std::int64_t limit = 0,
+           double special = 0) {
   auto g = loop::parse(text);
   ASSERT_TRUE(g.ok()) << g.error().what();
   Case c{*g, bindings, {}, special};
@@ -164,7 +172,8 @@ struct Plan {
   bool grid;
   std::int64_t block;
 };
-void check_with(const char* text, const std::vector<Plan>& plans, const Bindings& bindings = {}, double special = 0) {
+void check_with(const char* text, const std::vector<Plan>& plans, const Bindings& bindings = {},
+                double special = 0) {
   auto g = loop::parse(text);
   ASSERT_TRUE(g.ok()) << g.error().what();
   Record r = serial(*g);
@@ -177,7 +186,8 @@ void check_with(const char* text, const std::vector<Plan>& plans, const Bindings
 
 std::string replace(std::string text, const std::map<std::string, std::int64_t>& values) {
   for (const auto& [from, to] : values) {
-    for (std::size_t at; (at = text.find(from)) != std::string::npos;) text.replace(at, from.size(), std::to_string(to));
+    for (std::size_t at; (at = text.find(from)) != std::string::npos;)
+      text.replace(at, from.size(), std::to_string(to));
   }
   return text;
 }
@@ -198,9 +208,12 @@ TEST(Lower, PointwiseByHand) {
   for (int n : {1, 6, 9}) {
     for (int m : {3, 8, 21}) {
       for (std::int64_t block : {1, 2, 5}) {
-        check_with(kPointwise, {{0, 0, 4, true, block}, {1, 1, 8, true, block}}, {{"n", n}, {"m", m}}, 0.1);
-        check_with(kPointwise, {{0, 0, 4, true, 1}, {1, 1, 8, true, block}}, {{"n", n}, {"m", m}}, 0.1);
-        check_with(kPointwise, {{1, 1, 8, true, 1}, {0, 0, 4, true, block}}, {{"n", n}, {"m", m}}, 0.1);
+        check_with(kPointwise, {{0, 0, 4, true, block}, {1, 1, 8, true, block}},
+                   {{"n", n}, {"m", m}}, 0.1);
+        check_with(kPointwise, {{0, 0, 4, true, 1}, {1, 1, 8, true, block}}, {{"n", n}, {"m", m}},
+                   0.1);
+        check_with(kPointwise, {{1, 1, 8, true, 1}, {0, 0, 4, true, block}}, {{"n", n}, {"m", m}},
+                   0.1);
       }
       check_with(kPointwise, {{0, 1, 4, true, 1}}, {{"n", n}, {"m", m}}, 0.1);  // strided lanes
       check_with(kPointwise, {{0, 0, 4, false, 1}, {1, 1, 8, false, 1}}, {{"n", n}, {"m", m}}, 0.1);
@@ -243,8 +256,11 @@ constexpr const char* kSoftmax = R"(group "softmax"
 TEST(Lower, RowSoftmax) {
   for (int m : {1, 5, 16, 50, 200}) {
     for (int n : {0, 1, 9}) check(replace(kSoftmax, {{"M", m}}).c_str(), {{"n", n}});
-    check_with(replace(kSoftmax, {{"M", m}}).c_str(), {{0, 0, 4, true, 1}, {1, 1, 8, false, 1}, {2, 1, 8, false, 1}, {3, 1, 16, false, 1}}, {{"n", 9}}, 0.05);
-    check_with(replace(kSoftmax, {{"M", m}}).c_str(), {{0, 1, 4, true, 1}, {1, 0, 3, false, 1}, {2, 0, 3, false, 1}}, {{"n", 9}}, 0.05);
+    check_with(replace(kSoftmax, {{"M", m}}).c_str(),
+               {{0, 0, 4, true, 1}, {1, 1, 8, false, 1}, {2, 1, 8, false, 1}, {3, 1, 16, false, 1}},
+               {{"n", 9}}, 0.05);
+    check_with(replace(kSoftmax, {{"M", m}}).c_str(),
+               {{0, 1, 4, true, 1}, {1, 0, 3, false, 1}, {2, 0, 3, false, 1}}, {{"n", 9}}, 0.05);
   }
 }
 
@@ -412,7 +428,8 @@ TEST(Lower, BadIndexFailsWithoutLeavingTheBuffer) {
     for (const Dim& d : lowered->sizes) sizes.push_back(d.evaluate({{"e", extent}}).value());
     const auto run = interpret(lowered->function, views, sizes, 1);
     ASSERT_FALSE(run.ok());
-    EXPECT_NE(std::string(run.error().what()).find("check"), std::string::npos) << run.error().what();
+    EXPECT_NE(std::string(run.error().what()).find("check"), std::string::npos)
+        << run.error().what();
   }
 }
 
@@ -426,7 +443,8 @@ TEST(Lower, CumulativeSum) {
       set t0 = t0 + p0[i1, i0]
       store p1[i1, i0] = t0
     }
-  })", {{"n", 19}});
+  })",
+        {{"n", 19}});
 }
 
 TEST(Lower, ScatterAdd) {
@@ -434,11 +452,13 @@ TEST(Lower, ScatterAdd) {
   param p0: input f32[9, 21]
   param p1: input i64[9]
   param p2: inout f32[4, 21]
-  serial i0: 9 { parallel i1: 21 { store p2[p1[i0], i1] sum= p0[i0, i1] } })", {}, 4);
+  serial i0: 9 { parallel i1: 21 { store p2[p1[i0], i1] sum= p0[i0, i1] } })",
+        {}, 4);
   check(R"(group "scatter"
   param p0: input i64[30]
   param p1: inout i64[4]
-  serial i0: 30 { store p1[p0[i0]] sum= p0[i0] })", {}, 4);
+  serial i0: 30 { store p1[p0[i0]] sum= p0[i0] })",
+        {}, 4);
 }
 
 TEST(Lower, OnChipIntermediate) {
@@ -451,13 +471,15 @@ TEST(Lower, OnChipIntermediate) {
     parallel i1: 40 { store p1[i1] = exp(p0[i0, i1]) }
     reduce i2: 40 { update t0 sum= p1[i2] }
     parallel i3: 40 { store p2[i0, i3] = p1[i3] / t0 }
-  })", {{"n", 5}});
+  })",
+        {{"n", 5}});
 }
 
 TEST(Lower, Arange) {
   check(R"(group "g"
   param p0: output i64[n, 50]
-  parallel i0: n { parallel i1: 50 { store p0[i0, i1] = i1 * size(n) + i0 } })", {{"n", 5}});
+  parallel i0: n { parallel i1: 50 { store p0[i0, i1] = i1 * size(n) + i0 } })",
+        {{"n", 5}});
 }
 
 TEST(Lower, ReshapedViews) {

@@ -39,13 +39,20 @@ ValueId Lowerer::identity(Combine c, DType t) {
 
 ValueId Lowerer::combined(Combine c, ValueId a, ValueId b) {
   switch (c) {
-    case Combine::Sum: return b_.add(a, b);
-    case Combine::Prod: return b_.mul(a, b);
-    case Combine::Max: return b_.scalar(ScalarOp::Max, {a, b});
-    case Combine::Min: return b_.min(a, b);
-    case Combine::And: return b_.logical_and(a, b);
-    case Combine::Or: return b_.scalar(ScalarOp::Or, {a, b});
-    case Combine::None: break;
+    case Combine::Sum:
+      return b_.add(a, b);
+    case Combine::Prod:
+      return b_.mul(a, b);
+    case Combine::Max:
+      return b_.scalar(ScalarOp::Max, {a, b});
+    case Combine::Min:
+      return b_.min(a, b);
+    case Combine::And:
+      return b_.logical_and(a, b);
+    case Combine::Or:
+      return b_.scalar(ScalarOp::Or, {a, b});
+    case Combine::None:
+      break;
   }
   return b;
 }
@@ -54,7 +61,8 @@ ValueId Lowerer::combined(Combine c, ValueId a, ValueId b) {
 const Lowerer::Depends& Lowerer::depends(ExprId id) {
   while (static_cast<ExprId>(depends_.size()) <= id) {
     const loop::Expr& e = g_.expr(static_cast<ExprId>(depends_.size()));
-    Depends d{std::vector<bool>(g_.loops.size()), std::vector<bool>(g_.locals.size()), std::vector<bool>(g_.params.size())};
+    Depends d{std::vector<bool>(g_.loops.size()), std::vector<bool>(g_.locals.size()),
+              std::vector<bool>(g_.params.size())};
     for (ExprId a : e.args) {
       const auto add = [](std::vector<bool>& into, const std::vector<bool>& from) {
         for (std::size_t i = 0; i < into.size(); ++i) into[i] = into[i] || from[i];
@@ -76,8 +84,9 @@ void Lowerer::forget(const std::set<LocalId>& locals, const std::set<ParamId>& p
   for (auto& frame : frames_) {
     for (auto it = frame.begin(); it != frame.end();) {
       const Depends& d = depends(it->first);
-      const bool stale = std::any_of(locals.begin(), locals.end(), [&](LocalId l) { return d.locals[l]; }) ||
-                         std::any_of(params.begin(), params.end(), [&](ParamId p) { return d.params[p]; });
+      const bool stale =
+          std::any_of(locals.begin(), locals.end(), [&](LocalId l) { return d.locals[l]; }) ||
+          std::any_of(params.begin(), params.end(), [&](ParamId p) { return d.params[p]; });
       it = stale ? frame.erase(it) : std::next(it);
     }
   }
@@ -121,10 +130,15 @@ ValueId Lowerer::eval(ExprId root) {
 ValueId Lowerer::compute(ExprId id) {
   const loop::Expr e = g_.expr(id);
   switch (e.op) {
-    case LOp::Const: return is_float(e.dtype) ? b_.constant(e.dtype, e.constant.f) : b_.constant_i64(e.constant.i, e.dtype);
-    case LOp::Size: return size(e.dim);
-    case LOp::Index: return active_[e.id]->index;
-    case LOp::Local: return locals_.at(e.id).value;
+    case LOp::Const:
+      return is_float(e.dtype) ? b_.constant(e.dtype, e.constant.f)
+                               : b_.constant_i64(e.constant.i, e.dtype);
+    case LOp::Size:
+      return size(e.dim);
+    case LOp::Index:
+      return active_[e.id]->index;
+    case LOp::Local:
+      return locals_.at(e.id).value;
     case LOp::Load:
     case LOp::LoadIf: {
       const loop::Linear form = address(id);
@@ -136,14 +150,18 @@ ValueId Lowerer::compute(ExprId id) {
       const Type shape = join(b_.type(index), b_.type(mask));
       return b_.load(buffer_of_[e.id], as(index, shape), as(mask, shape));
     }
-    case LOp::Wrap: return wrap(e);
-    case LOp::Cast: return b_.cast(*known(e.args[0]), e.dtype);
-    case LOp::Bitcast: return b_.bitcast(*known(e.args[0]), e.dtype);
+    case LOp::Wrap:
+      return wrap(e);
+    case LOp::Cast:
+      return b_.cast(*known(e.args[0]), e.dtype);
+    case LOp::Bitcast:
+      return b_.bitcast(*known(e.args[0]), e.dtype);
     case LOp::FloorDiv:
     case LOp::Mod:
       if (const ValueId v = divided(e); v >= 0) return v;
       break;
-    default: break;
+    default:
+      break;
   }
   std::vector<ValueId> args;
   for (ExprId a : e.args) args.push_back(*known(a));
@@ -166,7 +184,8 @@ bool Lowerer::padded(const loop::Expr& load) const {
   return true;
 }
 
-// A wrapped index into an empty axis has nowhere to go: accesses by it are masked, unless the extent is known.
+// A wrapped index into an empty axis has nowhere to go: accesses by it are masked, unless the
+// extent is known.
 ValueId Lowerer::not_empty(ExprId load) {
   ValueId mask = -1;
   for (ExprId used : loop::used_exprs(g_, load)) {
@@ -179,7 +198,8 @@ ValueId Lowerer::not_empty(ExprId load) {
   return mask;
 }
 
-// A tile that starts at a multiple of its size does not cross a multiple of any divisor that its size divides.
+// A tile that starts at a multiple of its size does not cross a multiple of any divisor that its
+// size divides.
 ValueId Lowerer::divided(const loop::Expr& e) {
   const loop::Expr& x = g_.expr(e.args[0]);
   const loop::Expr& d = g_.expr(e.args[1]);
@@ -205,10 +225,12 @@ ValueId Lowerer::wrap(const loop::Expr& e) {
   return b_.scalar(ScalarOp::Max, {b_.min(wrapped, b_.sub(extent, b_.constant_i64(1))), zero});
 }
 
-// Which lanes are in range, for what depends on the lanes. Rows need no mask: they repeat the last row.
+// Which lanes are in range, for what depends on the lanes. Rows need no mask: they repeat the last
+// row.
 ValueId Lowerer::lane_mask(const Depends& on) const {
   bool lanes = false;  // through a local
-  for (const auto& [id, local] : locals_) lanes = lanes || (on.locals[id] && b_.type(local.value).shape[1] > 1);
+  for (const auto& [id, local] : locals_)
+    lanes = lanes || (on.locals[id] && b_.type(local.value).shape[1] > 1);
   for (LoopId l : stack_) {
     if (tiled(l) && record_.loops[l].axis == 1 && (lanes || on.loops[l])) return active_[l]->mask;
   }
@@ -240,14 +262,16 @@ ValueId Lowerer::emit_address(const loop::Linear& form) {
   };
   for (const auto& [atom, c] : form.terms) {
     const loop::Expr& e = g_.expr(atom);
-    const bool whole = e.op == LOp::Index && tiled(e.id) && (active_[e.id]->mask < 0 || record_.loops[e.id].axis == 1);
+    const bool whole = e.op == LOp::Index && tiled(e.id) &&
+                       (active_[e.id]->mask < 0 || record_.loops[e.id].axis == 1);
     if (!whole) {
       parts.push_back({depth(atom), *known(atom), c});
       continue;
     }
     const int t = tile(e.id);
     parts.push_back({depth(atom), active_[e.id]->base, c});
-    parts.push_back({depth(atom), record_.loops[e.id].axis == 0 ? b_.iota(t, 1, 0) : b_.iota(1, t, 1), c});
+    parts.push_back(
+        {depth(atom), record_.loops[e.id].axis == 0 ? b_.iota(t, 1, 0) : b_.iota(1, t, 1), c});
   }
   const auto rank = [&](const Part& p) {  // scalars, rows, lanes, full tiles
     const Type& t = b_.type(p.value);

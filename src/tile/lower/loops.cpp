@@ -1,4 +1,5 @@
-// Loops: which steps a program runs, where tiles are whole, what is carried and how reductions accumulate.
+// Loops: which steps a program runs, where tiles are whole, what is carried and how reductions
+// accumulate.
 #include "tile/lower/lowerer.h"
 
 namespace weft::tile {
@@ -44,7 +45,8 @@ const Lowerer::Effects& Lowerer::effects(const Stmt& s) {
   Effects result;
   const auto visit = [&](const auto& self, const std::vector<Stmt>& body) -> void {
     for (const Stmt& inner : body) {
-      if (inner.kind == Stmt::Kind::Update || inner.kind == Stmt::Kind::Set) result.assigned.insert(inner.id);
+      if (inner.kind == Stmt::Kind::Update || inner.kind == Stmt::Kind::Set)
+        result.assigned.insert(inner.id);
       if (inner.kind == Stmt::Kind::Store) result.stored.insert(inner.id);
       self(self, inner.body);
     }
@@ -53,21 +55,24 @@ const Lowerer::Effects& Lowerer::effects(const Stmt& s) {
   return effects_[s.id] = std::move(result);
 }
 
-void Lowerer::find_axes(const Stmt& s, std::set<int> axes, std::map<LocalId, Accumulation>& into) const {
-  if (g_.loops[s.id].kind == loop::LoopKind::Reduce && tiled(s.id)) axes.insert(record_.loops[s.id].axis);
+void Lowerer::find_axes(const Stmt& s, std::set<int> axes,
+                        std::map<LocalId, Accumulation>& into) const {
+  if (g_.loops[s.id].kind == loop::LoopKind::Reduce && tiled(s.id))
+    axes.insert(record_.loops[s.id].axis);
   for (const Stmt& inner : s.body) {
     if (inner.kind == Stmt::Kind::Loop) find_axes(inner, axes, into);
     if (inner.kind != Stmt::Kind::Update) continue;
     Accumulation& a = into[inner.id];
-    WEFT_CHECK(a.combine == Combine::None || a.combine == inner.combine, "a local is reduced in two ways");
+    WEFT_CHECK(a.combine == Combine::None || a.combine == inner.combine,
+               "a local is reduced in two ways");
     a.local = inner.id;
     a.combine = inner.combine;
     a.axes.insert(axes.begin(), axes.end());
   }
 }
 
-// Before the outermost reduce loop of a local: it becomes a tile that also spans the tiled reduce loops' axes and starts
-// at the identity.
+// Before the outermost reduce loop of a local: it becomes a tile that also spans the tiled reduce
+// loops' axes and starts at the identity.
 std::vector<Lowerer::Accumulation> Lowerer::begin_accumulate(const Stmt& s) {
   std::vector<Accumulation> result;
   if (g_.loops[s.id].kind != loop::LoopKind::Reduce) return result;
@@ -84,9 +89,11 @@ std::vector<Lowerer::Accumulation> Lowerer::begin_accumulate(const Stmt& s) {
       local.type.shape[axis] = 0;  // set below
     }
     const auto size_axis = [&](const auto& self, const Stmt& loop) -> void {
-      if (tiled(loop.id) && g_.loops[loop.id].kind == loop::LoopKind::Reduce && effects(loop).assigned.count(id)) {
+      if (tiled(loop.id) && g_.loops[loop.id].kind == loop::LoopKind::Reduce &&
+          effects(loop).assigned.count(id)) {
         auto& extent = local.type.shape[record_.loops[loop.id].axis];
-        WEFT_CHECK(extent == 0 || extent == tile(loop.id), "tiles of one accumulator differ in size");
+        WEFT_CHECK(extent == 0 || extent == tile(loop.id),
+                   "tiles of one accumulator differ in size");
         extent = tile(loop.id);
       }
       for (const Stmt& inner : loop.body) {
@@ -144,7 +151,8 @@ void Lowerer::steps(const Stmt& s, ValueId lo, ValueId hi, bool masked) {
   forget(e.assigned, e.stored);
 }
 
-// The elements [lo, hi) of a loop. Whole tiles run without masks, unless something around is masked anyway.
+// The elements [lo, hi) of a loop. Whole tiles run without masks, unless something around is masked
+// anyway.
 void Lowerer::range(const Stmt& s, ValueId lo, ValueId hi) {
   const LoopId id = s.id;
   const Dim& extent = g_.loops[id].extent;
@@ -183,7 +191,8 @@ void Lowerer::grid_loop(const Stmt& s) {
   const bool always_cut = has_tail(id) && extent.is_const() && extent.value() < tile(id);
   if (has_tail(id) && !always_cut) partial_.push_back(id);
   enter(id, base, always_cut);
-  const Stmt* inner = s.body.size() == 1 && s.body[0].kind == Stmt::Kind::Loop ? &s.body[0] : nullptr;
+  const Stmt* inner =
+      s.body.size() == 1 && s.body[0].kind == Stmt::Kind::Loop ? &s.body[0] : nullptr;
   if (inner && record_.loops[inner->id].grid && record_.loops[inner->id].block == 1) {
     grid_loop(*inner);
   } else if (partial_.empty()) {

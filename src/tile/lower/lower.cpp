@@ -1,6 +1,6 @@
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "tile/lower/lowerer.h"
 
@@ -19,13 +19,15 @@ Lowerer::Lowerer(const loop::Group& group, const schedule::Record& record)
 }
 
 Result<void> Lowerer::check_record() const {
-  if (record_.loops.size() != g_.loops.size()) return internal_error("a record does not fit its group");
+  if (record_.loops.size() != g_.loops.size())
+    return internal_error("a record does not fit its group");
   for (std::size_t i = 0; i < g_.loops.size(); ++i) {
     const auto& p = record_.loops[i];
     const bool good = p.axis >= -1 && p.axis <= 1 && p.tile >= 1 && p.block >= 1 &&
                       (p.axis < 0 || g_.loops[i].kind != loop::LoopKind::Serial) &&
                       (!p.grid || g_.loops[i].kind == loop::LoopKind::Parallel) &&
-                      p.grid == (std::count(record_.grid_order.begin(), record_.grid_order.end(), static_cast<int>(i)) == 1);
+                      p.grid == (std::count(record_.grid_order.begin(), record_.grid_order.end(),
+                                            static_cast<int>(i)) == 1);
     if (!good) return internal_error(fmt::format("the plan of i{} is not possible", i));
   }
   // Grid loops stand in the chain of only statements from the root.
@@ -37,7 +39,8 @@ Result<void> Lowerer::check_record() const {
   }
   if (found != record_.grid_order.size()) return internal_error("a loop on the grid has siblings");
   for (const auto& p : g_.params) {
-    if (bits(p.dtype) < 8) return unsupported("dtype", fmt::format("kernels on packed {} elements", name(p.dtype)));
+    if (bits(p.dtype) < 8)
+      return unsupported("dtype", fmt::format("kernels on packed {} elements", name(p.dtype)));
     if (p.role == Role::OnChip && !loop::storage_elements(p.shape, p.map).is_const()) {
       return unsupported("on-chip-size", "an on-chip buffer of symbolic size");
     }
@@ -66,13 +69,15 @@ void Lowerer::declare_buffers() {
     for (std::size_t i = 0; i < g_.params.size(); ++i) {
       const auto& p = g_.params[i];
       if ((p.role == Role::OnChip) != on_chip) continue;
-      ssa::Buffer buffer{p.dtype, on_chip ? ssa::Space::OnChip : ssa::Space::Memory, read[i], written[i], 0};
+      ssa::Buffer buffer{p.dtype, on_chip ? ssa::Space::OnChip : ssa::Space::Memory, read[i],
+                         written[i], 0};
       if (on_chip) buffer.elements = loop::storage_elements(p.shape, p.map).value();
       buffer_of_[i] = b_.add_buffer(buffer);
       if (!on_chip) buffers_.push_back(static_cast<ParamId>(i));
     }
   }
-  for (std::size_t i = 0; i < g_.loops.size(); ++i) any_tile_ = any_tile_ || tiled(static_cast<LoopId>(i));
+  for (std::size_t i = 0; i < g_.loops.size(); ++i)
+    any_tile_ = any_tile_ || tiled(static_cast<LoopId>(i));
 }
 
 // program_id = mixed radix over the grid loops' block counts, the last of grid_order fastest.
@@ -119,20 +124,25 @@ void Lowerer::block(const std::vector<Stmt>& body) {
 
 void Lowerer::statement(const Stmt& s) {
   switch (s.kind) {
-    case Stmt::Kind::Loop: return loop(s);
-    case Stmt::Kind::Local: return declare(s);
-    case Stmt::Kind::Update: return update(s);
+    case Stmt::Kind::Loop:
+      return loop(s);
+    case Stmt::Kind::Local:
+      return declare(s);
+    case Stmt::Kind::Update:
+      return update(s);
     case Stmt::Kind::Set: {
       Local& local = locals_.at(s.id);
       const ValueId v = eval(s.value);
       local.value = as(v, local.type);
       return forget({s.id}, {});
     }
-    case Stmt::Kind::Store: return store(s);
+    case Stmt::Kind::Store:
+      return store(s);
   }
 }
 
-// A local that changes has the shape of all tiled loops around it; one that doesn't, that of its value.
+// A local that changes has the shape of all tiled loops around it; one that doesn't, that of its
+// value.
 void Lowerer::declare(const Stmt& s) {
   const ValueId v = eval(s.value);
   Local local;
@@ -153,8 +163,14 @@ ValueId Lowerer::multiply_add(const Stmt& s, ValueId acc) {
   const loop::Expr e = g_.expr(s.value);
   ValueId a = eval(e.args[0]), b = eval(e.args[1]);
   const Type type = b_.type(acc);
-  const auto column = [&](ValueId v) { return b_.type(v).rank == 2 && type.shape[0] > 1 && b_.type(v).shape == std::array<std::int32_t, 2>{type.shape[0], 1}; };
-  const auto row = [&](ValueId v) { return b_.type(v).rank == 2 && type.shape[1] > 1 && b_.type(v).shape == std::array<std::int32_t, 2>{1, type.shape[1]}; };
+  const auto column = [&](ValueId v) {
+    return b_.type(v).rank == 2 && type.shape[0] > 1 &&
+           b_.type(v).shape == std::array<std::int32_t, 2>{type.shape[0], 1};
+  };
+  const auto row = [&](ValueId v) {
+    return b_.type(v).rank == 2 && type.shape[1] > 1 &&
+           b_.type(v).shape == std::array<std::int32_t, 2>{1, type.shape[1]};
+  };
   if (row(a) && column(b)) std::swap(a, b);
   if (column(a) && row(b)) return b_.dot(a, b, acc);
   if (!is_float(e.dtype)) return b_.add(acc, b_.mul(a, b));
@@ -166,7 +182,8 @@ void Lowerer::update(const Stmt& s) {
   // Elements past the end of a reduce loop contribute nothing.
   ValueId mask = -1;
   for (LoopId l : stack_) {
-    if (g_.loops[l].kind == loop::LoopKind::Reduce && local.accumulating) mask = both(mask, active_[l]->mask);
+    if (g_.loops[l].kind == loop::LoopKind::Reduce && local.accumulating)
+      mask = both(mask, active_[l]->mask);
   }
   ValueId next = -1;
   if (mask < 0 && s.combine == Combine::Sum && g_.expr(s.value).op == loop::Op::Mul) {

@@ -1,7 +1,8 @@
 // The state of lowering one group under one record. Private to tile/lower.
 //
-// Each loop whose body is being emitted is active: its variable is a scalar counter, or a tile of indices along its
-// axis. An expression becomes a scalar, [R,1], [1,C] or [R,C] tile by the tiled loops it depends on.
+// Each loop whose body is being emitted is active: its variable is a scalar counter, or a tile of
+// indices along its axis. An expression becomes a scalar, [R,1], [1,C] or [R,C] tile by the tiled
+// loops it depends on.
 #pragma once
 
 #include <map>
@@ -36,8 +37,8 @@ class Lowerer {
   };
   struct Local {
     ValueId value = -1;
-    Type type;                 // of a local that changes
-    bool accumulating = false; // inside the reduce loops that update it
+    Type type;                  // of a local that changes
+    bool accumulating = false;  // inside the reduce loops that update it
   };
   struct Effects {  // of a statement
     std::set<LocalId> assigned;

@@ -1,0 +1,118 @@
+#include <gtest/gtest.h>
+
+#include "loop/group.h"
+#include "schedule/schedule.h"
+
+namespace weft::schedule {
+namespace {
+
+Machine avx512() {
+  Machine m;
+  m.vector_bits = 512;
+  m.vector_registers = 32;
+  m.cores = 4;
+  m.has_fma = true;
+  return m;
+}
+
+Machine avx2() {
+  Machine m = avx512();
+  m.vector_bits = 256;
+  m.vector_registers = 16;
+  return m;
+}
+
+loop::Group group(const std::string& text) { return loop::parse("group \"g\"\n" + text).value(); }
+
+loop::Group dot(const std::string& m, const std::string& k, const std::string& n, bool constant = true) {
+  return group("param p0: input f32[" + m + ", " + k + "]\nparam p1: input f32[" + k + ", " + n + "]" +
+               (constant ? " const" : "") + "\nparam p2: output f32[" + m + ", " + n + "]\nparallel i0: " + m +
+               " { parallel i1: " + n + " { local t0: f32 = f32(0) reduce i2: " + k +
+               " { update t0 sum= p0[i0, i2] * p1[i2, i1] } store p2[i0, i1] = t0 } }");
+}
+
+TEST(Schedule, ProductTilesFillTheRegisters) {
+  const Record wide = schedule(dot("1120", "768", "1024"), avx512(), {}).variants.back().record;
+  EXPECT_EQ(wide.loops[0].axis, 0);
+  EXPECT_EQ(wide.loops[0].tile, 14);
+  EXPECT_EQ(wide.loops[1].axis, 1);
+  EXPECT_EQ(wide.loops[1].tile, 32);
+  EXPECT_EQ(wide.loops[2].axis, -1);
+  const Record narrow = schedule(dot("1120", "768", "1024"), avx2(), {}).variants.back().record;
+  EXPECT_LE(narrow.loops[0].tile * narrow.loops[1].tile / 8 + narrow.loops[1].tile / 8 + 1, 16);
+  EXPECT_GE(narrow.loops[0].tile * narrow.loops[1].tile / 8, 10);
+}
+
+TEST(Schedule, RowsAreBalanced) {
+  EXPECT_EQ(schedule(dot("56", "64", "64"), avx512(), {}).variants.back().record.loops[0].tile, 14);
+  EXPECT_EQ(schedule(dot("49", "64", "64"), avx512(), {}).variants.back().record.loops[0].tile, 7);
+  EXPECT_LE(schedule(dot("3", "64", "64"), avx512(), {}).variants.back().record.loops[0].tile, 3);
+}
+
+TEST(Schedule, ConstantOperandsArePacked) {
+  const auto packed = schedule(dot("100", "768", "1000"), avx512(), {});
+  const Record& r = packed.variants.back().record;
+  EXPECT_EQ(r.maps[1].panel_axis, 1);
+  EXPECT_EQ(r.maps[1].panel, r.loops[1].tile);
+  EXPECT_EQ(r.maps[0], loop::StorageMap{});
+  const Record plain = schedule(dot("100", "768", "1000", false), avx512(), {}).variants.back().record;
+  EXPECT_EQ(plain.maps[1], loop::StorageMap{});
+}
+
+TEST(Schedule, DynamicRowsHaveVariantsThatAskForTheSameMaps) {
+  DimFacts facts;
+  facts.declare("n", {1, 512, 1});
+  const auto s = schedule(dot("n", "768", "1000"), avx512(), facts);
+  ASSERT_GE(s.variants.size(), 2u);
+  ASSERT_LE(s.variants.size(), 4u);
+  EXPECT_FALSE(s.variants.back().guard);
+  for (const Variant& v : s.variants) EXPECT_EQ(v.record.maps, s.variants[0].record.maps);
+  EXPECT_EQ(s.variants[0].guard->hi, 1);
+  EXPECT_EQ(s.variants[0].record.loops[0].axis, -1);
+  EXPECT_FALSE(s.why.empty());
+}
+
+TEST(Schedule, LanesFollowContiguousData) {
+  const auto softmax = group(R"(param p0: input f32[512, 1000]
+  param p1: output f32[512, 1000]
+  parallel i0: 512 {
+    local t0: f32 = f32(0)
+    reduce i1: 1000 { update t0 sum= exp(p0[i0, i1]) }
+    parallel i2: 1000 { store p1[i0, i2] = p0[i0, i2] / t0 } })");
+  const Record rows = schedule(softmax, avx512(), {}).variants[0].record;
+  EXPECT_EQ(rows.loops[0].axis, -1);
+  EXPECT_TRUE(rows.loops[0].grid);
+  EXPECT_EQ(rows.loops[1].axis, 1);
+  EXPECT_EQ(rows.loops[2].axis, 1);
+  const auto columns = group(R"(param p0: input f32[512, 1000]
+  param p1: output f32[1000]
+  parallel i0: 1000 {
+    local t0: f32 = f32(0)
+    reduce i1: 512 { update t0 sum= p0[i1, i0] }
+    store p1[i0] = t0 })");
+  const Record down = schedule(columns, avx512(), {}).variants[0].record;
+  EXPECT_EQ(down.loops[0].axis, 1);
+  EXPECT_EQ(down.loops[1].axis, -1);
+}
+
+TEST(Schedule, GridFeedsTheCores) {
+  const auto big = dot("2048", "1024", "1024");
+  const auto s = schedule(big, avx512(), {});
+  EXPECT_GE(grid_size(big, s.variants.back().record).value(), 16);
+  const auto small = dot("8", "16", "32");
+  const auto one = schedule(small, avx512(), {});
+  EXPECT_EQ(grid_size(small, one.variants.back().record), Dim(1));
+}
+
+TEST(Schedule, SerialLoopsStayAlone) {
+  const auto scan = group(R"(param p0: input f32[9]
+  param p1: output f32[9]
+  local t0: f32 = f32(0)
+  serial i0: 9 { set t0 = t0 + p0[i0] store p1[i0] = t0 })");
+  const auto s = schedule(scan, avx512(), {});
+  EXPECT_EQ(print(s.variants[0].record), "serial");
+  EXPECT_EQ(grid_size(scan, s.variants[0].record), Dim(1));
+}
+
+}  // namespace
+}  // namespace weft::schedule
