@@ -15,13 +15,11 @@ Result<Graph> merge_equal(const Graph& graph, const PassOptions&) {
     const graph::Node* node;
     std::vector<ValueId> operands, results;
   };
-  std::multimap<std::uint64_t, Seen> seen;
-  const Graph* into = nullptr;
+  // One table per graph that is copied: regions are rewritten in between.
+  std::map<const Graph*, std::multimap<std::uint64_t, Seen>> tables;
   return graph::Rewriter([&](const graph::RewriteContext& c) -> std::optional<std::vector<ValueId>> {
-           if (into != &c.builder.graph()) {
-             seen.clear();
-             into = &c.builder.graph();
-           }
+           auto& seen = tables[&c.from];
+           if (&c.node == &c.from.nodes().front()) seen.clear();  // a region that is shared is copied again
            if (!info(c.node.op).pure || !c.regions.empty()) return std::nullopt;
            std::vector<ValueId> operands = c.operands;
            if (info(c.node.op).commutative) std::sort(operands.begin(), operands.end());

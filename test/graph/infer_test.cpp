@@ -93,6 +93,7 @@ const Case kCases[] = {
     {"(%x: f32[n])", "%r, %s = custom_call %x {name=\"f\", types=\"f32[n, 2]; i64[]\"} : f32[n, 2], i64[]"},
     // host
     {"(%x: f32[n, 2])", "%r = non_zero %x {symbol=[nz]} : i64[2, nz]"},
+    {"(%x: f32[n])", "fail {name=\"no\"}"},
     {"(%x: f32[n, 2])", "%v, %i, %j, %c = unique %x {symbol=[u], sorted=true} : f32[u], i64[u], i64[n*2], i64[u]"},
     {"(%x: f32[n, 2])", "%v, %i, %j, %c = unique %x {symbol=[u], sorted=true, axis=0} : f32[u, 2], i64[u], i64[n], i64[u]"},
     {"(%b: f32[1, n, 4], %s: f32[1, 80, n], %m: i64[], %i: f32[], %t: f32[])",

@@ -40,6 +40,7 @@ Result<Types> infer_nms(const InferInput& in, const Dim& count) {
 }  // namespace
 
 Result<Types> infer_host(const InferInput& in) {
+  if (in.op == Op::Fail) return Types{};
   const Dim count = WEFT_TRY(symbol_attr(in));
   switch (in.op) {
     case Op::NonZero:

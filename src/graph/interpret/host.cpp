@@ -28,6 +28,7 @@ std::int64_t produced(const Eval& e, const Tensors& results) {
 }  // namespace
 
 Result<Tensors> eval_host(Eval& e) {
+  if (e.op() == Op::Fail) return user_error("failed", e.attrs().str(Attr::Name));
   Tensors results = WEFT_TRY(run(e));
   WEFT_TRY(runtime::bind_symbol(e.attrs().dims(Attr::Symbol)[0], produced(e, results), e.bindings));
   return results;

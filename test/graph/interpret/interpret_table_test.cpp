@@ -204,13 +204,20 @@ TEST(InterpretTable, EveryCaseGivesItsValue) {
 }
 
 // custom_call has no meaning of its own: it is refused by name.
+TEST(InterpretTable, FailFails) {
+  const auto r = run(Op::Fail, {}, attrs({{Attr::Name, text("the reason")}}));
+  ASSERT_FALSE(r.ok());
+  EXPECT_EQ(r.error().code(), "failed");
+  EXPECT_THAT(r.error().what(), testing::HasSubstr("the reason"));
+}
+
 TEST(InterpretTable, CustomCallsAreRefused) {
   const auto r = run(Op::CustomCall, {f32({1})}, attrs({{Attr::Name, text("mine")}, {Attr::Types, text("f32[1]")}}));
   expect_error(r, "custom-call", "mine");
 }
 
 TEST(InterpretTable, EveryOpHasACase) {
-  std::set<Op> seen{Op::CustomCall};
+  std::set<Op> seen{Op::CustomCall, Op::Fail};
   for (const Case& c : all_cases()) seen.insert(c.op);
   for (int i = 0; i < op_count(); ++i) {
     EXPECT_TRUE(seen.count(static_cast<Op>(i))) << info(static_cast<Op>(i)).name << " has no case here";

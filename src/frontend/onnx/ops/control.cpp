@@ -20,6 +20,25 @@ Result<void> give_all(NodeContext& c, const std::vector<ValueId>& values) {
   return {};
 }
 
+using Region = std::shared_ptr<const graph::Graph>;
+
+// A region that fails with `why`, with results of the types of `other`'s.
+Result<Region> failing(NodeContext& c, const std::vector<ValueId>& captured, const graph::Graph& other, const Error& why) {
+  if (why.kind() != ErrorKind::User) return why;
+  auto region = std::make_shared<graph::Graph>();
+  region->name = "region";
+  region->facts = other.facts;
+  for (ValueId v : captured) region->add_input(c.b.type(v));
+  graph::Builder b(*region);
+  b.set_origin(c.b.origin());
+  b.nodes(Op::Fail, {}, Attrs().set(Attr::Name, std::string(why.what())));
+  std::vector<ValueId> outputs;
+  for (ValueId v : other.outputs()) outputs.push_back(b.splat(other.type(v), 0));
+  WEFT_TRY(b.status());
+  region->set_outputs(outputs);
+  return Region(std::move(region));
+}
+
 Result<void> if_op(NodeContext& c) {
   GraphPtr then_graph = c.subgraph("then_branch"), else_graph = c.subgraph("else_branch");
   if (!then_graph || !else_graph) return c.bad("then_branch and else_branch are required");
@@ -29,8 +48,12 @@ Result<void> if_op(NodeContext& c) {
   }
   if (c.dtype(0) != DType::Bool) return c.bad("the condition must be a bool");
   std::vector<ValueId> captured = WEFT_TRY(c.importer().captures({then_graph, else_graph}));
-  auto then_region = WEFT_TRY(c.importer().region(*then_graph, {}, captured));
-  auto else_region = WEFT_TRY(c.importer().region(*else_graph, {}, captured));
+  auto then_result = c.importer().region(*then_graph, {}, captured);
+  auto else_result = c.importer().region(*else_graph, {}, captured);
+  // A branch that no input of these sizes can take need not be valid for them; taken all the same, the run fails.
+  if (!then_result.ok() && else_result.ok()) then_result = failing(c, captured, **else_result, then_result.error());
+  if (!else_result.ok() && then_result.ok()) else_result = failing(c, captured, **then_result, else_result.error());
+  auto then_region = WEFT_TRY(std::move(then_result)), else_region = WEFT_TRY(std::move(else_result));
   std::vector<ValueId> operands{c.b.reshape(c.in(0), {})};
   operands.insert(operands.end(), captured.begin(), captured.end());
   auto results = c.b.nodes(Op::If, std::move(operands), {}, {then_region, else_region});
