@@ -15,6 +15,7 @@ namespace weft::onnx {
 struct ImportOptions {
   std::map<std::string, SymbolRange> ranges;         // of named dimensions (dim_param)
   std::map<std::string, std::int64_t> fixed;         // named dimensions that are known: "batch" = 8
+  std::map<std::string, Tensor> known;               // inputs whose values are known: they become constants
 };
 
 // One thing that is missing, and where.

@@ -82,6 +82,10 @@ Result<void> Importer::declare_inputs(const Graph& graph) {
   std::set<std::string> initialised;
   for (const NamedTensor& t : graph.initializers) initialised.insert(t.name);
   for (const ValueInfo& info : graph.inputs) {
+    if (auto known = options_.known.find(info.name); known != options_.known.end()) {
+      scope_->values[info.name] = target_->builder.constant(known->second);
+      continue;
+    }
     if (initialised.count(info.name)) continue;  // its default serves as a constant
     auto type = input_type(info);
     if (!type.ok()) {
@@ -97,6 +101,7 @@ Result<void> Importer::declare_inputs(const Graph& graph) {
 
 Result<void> Importer::add_initializers(const Graph& graph) {
   for (const NamedTensor& t : graph.initializers) {
+    if (scope_->values.count(t.name)) continue;  // an input whose known value takes the place of its default
     ValueId v = target_->builder.constant(t.tensor);
     target_->graph.set_name(v, t.name);
     scope_->values[t.name] = v;
