@@ -96,19 +96,32 @@ std::vector<bool> choose_lanes(const Analysis& a, const Machine& m) {
   return LaneChooser(a, m).run();
 }
 
+namespace {
+
+// What speaks for a loop as rows, the strongest first.
+struct RowMerit {
+  bool outer;    // its operand does not depend on the lanes: then the other one is a plain row
+  bool settled;  // enough rows for certain: a symbolic size may turn out to be 1
+  double extent;
+  auto operator<=>(const RowMerit&) const = default;
+};
+
+constexpr std::int64_t kEnoughRows = 4;
+
+}  // namespace
+
 std::optional<LoopId> choose_rows(const Analysis& a, const Leaf& leaf, LoopId lanes) {
   std::optional<LoopId> best;
-  bool outer_product = false;
+  RowMerit best_merit{};
   for (LoopId l : leaf.loops) {
     if (l == lanes || a.group.loops[l].kind != LoopKind::Parallel || !tileable(a, l)) continue;
     if (leaf.lhs[l] == leaf.rhs[l]) continue;
-    // Best when the operand that depends on it does not depend on the lanes: then the other one is
-    // a plain row.
-    const bool outer = leaf.lhs[l] ? !leaf.lhs[lanes] : !leaf.rhs[lanes];
-    if (best && outer_product && !outer) continue;
-    if (best && outer_product == outer && a.extents[l] < a.extents[*best]) continue;
+    const Dim& extent = a.group.loops[l].extent;
+    const RowMerit merit{leaf.lhs[l] ? !leaf.lhs[lanes] : !leaf.rhs[lanes],
+                         extent.is_const() && extent.value() >= kEnoughRows, a.extents[l]};
+    if (best && merit < best_merit) continue;
     best = l;
-    outer_product = outer;
+    best_merit = merit;
   }
   return best;
 }
