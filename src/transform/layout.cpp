@@ -127,7 +127,7 @@ ValueId windowed(const RewriteContext& c, const Conv& conv, ValueId x, ValueId w
   Attrs attrs = c.node.attrs;
   attrs.set(Attr::ChannelsLast, true);
   Shape lo = attrs.dims(Attr::Lo), hi = attrs.dims(Attr::Hi);
-  bool extends = conv.groups == 1 && conv.out >= kPadChannels && conv.taps > 1 && !conv.spread() && !conv.unpadded();
+  bool extends = conv.out >= kPadChannels && conv.taps > 1 && !conv.spread() && !conv.unpadded();
   for (const Shape& side : {lo, hi}) {
     for (const Dim& d : side) extends = extends && b.graph().facts.range(d).lo >= 0;
   }
