@@ -1,0 +1,85 @@
+#include "cli/model.h"
+
+#include <CLI/CLI.hpp>
+#include <set>
+
+#include "api/state.h"
+#include "base/text.h"
+#include "cli/errors.h"
+#include "transform/pipeline.h"
+
+namespace weft::cli {
+namespace {
+
+// The names by which --dim may call sizes: those of the file.
+std::vector<std::string> named_sizes(const Model& model) {
+  std::set<std::string> names;
+  for (const Port& port : model.inputs()) {
+    for (const Dim& d : port.shape) d.collect_symbols(names);
+  }
+  for (const onnx::ValueInfo& input : model.state->source.graph->inputs) {
+    if (!input.type.shape) continue;
+    for (const onnx::DimSpec& d : *input.type.shape) {
+      if (!d.param.empty()) names.insert(d.param);
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+}  // namespace
+
+void add_model_options(CLI::App& app, ModelArguments& a) {
+  app.add_option("model", a.path, "an ONNX file")->required();
+  app.add_option("--dim", a.dims, "NAME=SIZE: the size of a named dimension (default 1)")->allow_extra_args(false);
+  app.add_flag("--fixed", a.fixed, "the sizes of --dim are the only ones: compile for nothing else");
+}
+
+void add_run_options(CLI::App& app, ModelArguments& a) {
+  add_model_options(app, a);
+  app.add_option("--input", a.inputs, "NAME=FILE.npy, NAME=random, zeros, ones or range:LO:HI (default random)")
+      ->allow_extra_args(false);
+  app.add_option("--threads", a.threads, "threads (default: as many as this process may use)")->check(CLI::Range(0, 4096));
+  app.add_option("--off", a.passes_off, "a graph pass that is left out; see 'weft opt --list'")->allow_extra_args(false);
+  app.add_flag("--no-cache", a.no_cache, "neither look compiled code up on disk nor keep it there");
+}
+
+void add_target_option(CLI::App& app, std::string& target) {
+  app.add_option("--target", target, "cpu, or ref: the reference interpreter")->capture_default_str();
+}
+
+Result<void> require_target(const std::string& target) { return require_one_of("target", target, {"cpu", "ref"}); }
+
+Result<void> require_passes(const std::vector<std::string>& passes) {
+  std::vector<std::string> names;
+  for (const transform::Pass& pass : transform::passes()) names.push_back(pass.name);
+  for (const std::string& pass : passes) WEFT_TRY(require_one_of("pass", pass, names));
+  return {};
+}
+
+Result<Model> load_model(const ModelArguments& a) {
+  WEFT_TRY(require_file(a.path));
+  WEFT_TRY(require_target(a.target));
+  WEFT_TRY(require_passes(a.passes_off));
+  const Sizes dims = WEFT_TRY(parse_dims(a.dims));
+  LoadOptions options;
+  if (a.fixed) options.sizes = dims;
+  Model model = WEFT_TRY(load(a.path, options));
+  const std::vector<std::string> names = named_sizes(model);
+  for (const auto& [name, size] : dims) WEFT_TRY(require_one_of("named dimension", name, names));
+  return model;
+}
+
+Result<Program> compile_model(const Model& model, const ModelArguments& a) {
+  CompileOptions options;
+  options.target = a.target;
+  options.threads = a.threads;
+  options.passes_off = a.passes_off;
+  options.cache = !a.no_cache;
+  return compile(model, options);
+}
+
+Result<std::vector<Tensor>> model_inputs(const Model& model, const ModelArguments& a) {
+  return make_inputs(model, a.inputs, WEFT_TRY(parse_dims(a.dims)));
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,38 @@
+// The arguments that name a model and how to run it, shared by the commands.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/inputs.h"
+
+namespace CLI {
+class App;
+}
+
+namespace weft::cli {
+
+struct ModelArguments {
+  std::string path;
+  std::vector<std::string> dims;
+  bool fixed = false;  // the sizes given are the only ones
+  // Those of commands that run the model:
+  std::vector<std::string> inputs;
+  std::string target = "cpu";
+  int threads = 0;
+  std::vector<std::string> passes_off;
+  bool no_cache = false;
+};
+
+void add_model_options(CLI::App& app, ModelArguments& arguments);  // MODEL --dim --fixed
+void add_run_options(CLI::App& app, ModelArguments& arguments);    // those, and --input --threads ...
+void add_target_option(CLI::App& app, std::string& target);
+
+Result<void> require_target(const std::string& target);
+Result<void> require_passes(const std::vector<std::string>& passes);
+
+Result<Model> load_model(const ModelArguments& arguments);
+Result<Program> compile_model(const Model& model, const ModelArguments& arguments);
+Result<std::vector<Tensor>> model_inputs(const Model& model, const ModelArguments& arguments);
+
+}  // namespace weft::cli

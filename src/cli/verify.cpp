@@ -1,0 +1,53 @@
+// weft verify: compiled code against the reference interpreter, output by output.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "api/state.h"
+#include "cli/commands.h"
+#include "cli/compare.h"
+#include "cli/model.h"
+#include "cli/table.h"
+
+namespace weft::cli {
+namespace {
+
+struct VerifyArguments : ModelArguments {
+  double rtol = 1e-3, atol = 1e-4;
+};
+
+Result<int> verify(const VerifyArguments& arguments) {
+  const Model model = WEFT_TRY(load_model(arguments));
+  const std::vector<Tensor> inputs = WEFT_TRY(model_inputs(model, arguments));
+  const Program program = WEFT_TRY(compile_model(model, arguments));
+  const std::vector<Tensor> got = WEFT_TRY(program.run(inputs));
+  const std::vector<Tensor> want = WEFT_TRY(graph::interpret(*model.state->graph, inputs));
+  Table table({"output", "dtype", "shape", "max abs", "max rel", "max ulp", "largest", "verdict"});
+  bool right = true;
+  std::vector<std::string> complaints;
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    const std::string& name = model.outputs()[i].name;
+    const double largest = largest_magnitude(want[i]);
+    const Difference d = compare(got[i], want[i], {arguments.rtol, arguments.atol * largest});
+    right = right && d.within();
+    if (!d.within()) complaints.push_back(fmt::format("{}: {}", name, describe(d, got[i], want[i])));
+    table.row({name, weft::name(want[i].dtype()), shape_str(want[i].shape()), number_text(d.max_abs),
+               number_text(d.max_rel), number_text(d.max_ulp), number_text(largest), d.within() ? "ok" : "WRONG"});
+  }
+  print(table);
+  for (const std::string& line : complaints) fmt::print("{}\n", line);
+  return right ? kSuccess : kFailure;
+}
+
+}  // namespace
+
+Action add_verify(CLI::App& app) {
+  auto arguments = std::make_shared<VerifyArguments>();
+  add_run_options(app, *arguments);
+  app.add_option("--rtol", arguments->rtol, "tolerance relative to each element")->capture_default_str();
+  app.add_option("--atol", arguments->atol, "tolerance relative to the output's largest magnitude")->capture_default_str();
+  return [arguments] { return verify(*arguments); };
+}
+
+}  // namespace weft::cli
