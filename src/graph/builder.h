@@ -72,6 +72,7 @@ class Builder {
  private:
   std::vector<ValueId> folded(NodeId id);
   ValueId assert_sizes(ValueId x, const Shape& shape);
+  ValueId assert_size(ValueId x, std::size_t axis, const Dim& size);
   bool valid(const std::vector<ValueId>& values) const;
 
   Graph& graph_;

@@ -59,6 +59,15 @@ ValueId Builder::assert_sizes(ValueId x, const Shape& target) {
   return reshape(x, sizes);
 }
 
+// The same for one axis of x, whatever its size.
+ValueId Builder::assert_size(ValueId x, std::size_t axis, const Dim& size) {
+  if (x < 0 || axis >= shape(x).size()) return x;
+  Shape sizes = shape(x);
+  if (graph_.facts.known_equal(sizes[axis], size) || known_different(graph_.facts, sizes[axis], size)) return x;
+  sizes[axis] = size;
+  return reshape(x, sizes);
+}
+
 ValueId Builder::broadcast_to(ValueId x, Shape target) {
   if (x < 0) return node(Op::Broadcast, {x});
   if (target.size() < shape(x).size()) {
@@ -135,6 +144,14 @@ ValueId Builder::pad(ValueId x, Shape lo, Shape hi, ValueId value) {
 ValueId Builder::concat(std::vector<ValueId> xs, std::int64_t axis) {
   if (xs.size() == 1) return xs[0];
   if (axis < 0 && !xs.empty()) axis += static_cast<std::int64_t>(shape(xs[0]).size());
+  for (std::size_t d = 0; !xs.empty() && xs[0] >= 0 && d < shape(xs[0]).size(); ++d) {
+    if (static_cast<std::int64_t>(d) == axis) continue;
+    Dim common = shape(xs[0])[d];
+    for (ValueId x : xs) {
+      if (x >= 0 && d < shape(x).size() && shape(x)[d].is_const()) common = shape(x)[d];
+    }
+    for (ValueId& x : xs) x = assert_size(x, d, common);
+  }
   return node(Op::Concat, std::move(xs), Attrs().set(Attr::Axis, axis));
 }
 
@@ -164,6 +181,14 @@ ValueId Builder::reduce(Op op, ValueId x, Axes axes, bool keepdims) {
 
 ValueId Builder::dot(ValueId a, ValueId b, Axes lhs_batch, Axes rhs_batch, Axes lhs_contract,
                      Axes rhs_contract, DType dtype) {
+  const auto agree = [&](const Axes& l, const Axes& r) {
+    for (std::size_t k = 0; a >= 0 && k < l.size() && k < r.size(); ++k) {
+      const auto axis = static_cast<std::size_t>(l[k]);
+      if (axis < shape(a).size()) b = assert_size(b, static_cast<std::size_t>(r[k]), shape(a)[axis]);
+    }
+  };
+  agree(lhs_batch, rhs_batch);
+  agree(lhs_contract, rhs_contract);
   return node(Op::Dot, {a, b},
               Attrs()
                   .set(Attr::LhsBatch, std::move(lhs_batch))

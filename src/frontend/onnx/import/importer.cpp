@@ -54,9 +54,11 @@ void Importer::add_gap(const std::string& op, const std::string& reason, const s
 
 Dim Importer::dimension(const DimSpec& spec, const std::string& input, std::size_t axis) {
   if (spec.value) return *spec.value;
-  std::string key = spec.param.empty() ? fmt::format("{}_{}", input, axis) : spec.param;
+  // A parameter without a letter or digit ("?", "*") is no name: two of them need not be equal.
+  bool named = std::any_of(spec.param.begin(), spec.param.end(), [](unsigned char c) { return std::isalnum(c); });
+  std::string key = named ? spec.param : fmt::format("{}_{}", input, axis);
   if (auto it = options_.fixed.find(key); it != options_.fixed.end()) return it->second;
-  if (auto it = symbols_.find(key); it != symbols_.end() && !spec.param.empty()) return it->second;
+  if (auto it = symbols_.find(key); it != symbols_.end() && named) return it->second;
   SymbolRange range;
   if (auto it = options_.ranges.find(key); it != options_.ranges.end()) range = it->second;
   return symbols_[key] = fresh_symbol(key, range);
