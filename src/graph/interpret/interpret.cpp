@@ -110,8 +110,10 @@ Error wrong_input(const Graph& graph, std::size_t i, const Sizes& shape) {
       .found(shape_str(shape));
 }
 
-// Binds the bare symbols of the inputs, then the linear expressions, then checks every size.
-Result<void> bind_shapes(const Graph& graph, const std::vector<Sizes>& shapes, Bindings& bindings) {
+// Binds the bare symbols of the inputs, takes those still unknown from `outer`, solves the linear expressions, then
+// checks every size.
+Result<void> bind_shapes(const Graph& graph, const std::vector<Sizes>& shapes, Bindings& bindings,
+                         const Bindings& outer = {}) {
   if (shapes.size() != graph.inputs().size()) {
     return user_error("wrong-input-count", "the number of inputs differs from the graph's")
         .expected(fmt::to_string(graph.inputs().size()))
@@ -132,6 +134,7 @@ Result<void> bind_shapes(const Graph& graph, const std::vector<Sizes>& shapes, B
     if (const auto s = d.as_symbol()) bindings.emplace(*s, size);
     return true;
   });
+  bindings.insert(outer.begin(), outer.end());
   each([&](const Dim& d, std::int64_t size) { return d.is_const() || solve(d, size, bindings) || true; });
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     const Shape& want = graph.type(graph.inputs()[i]).shape;
@@ -196,8 +199,7 @@ Result<Tensors> run_region(const Graph& region, Tensors inputs, const Bindings& 
   if (depth > kMaxDepth) return user_error("too-deep", fmt::format("regions nest deeper than {} levels", kMaxDepth));
   WEFT_TRY(check_dtypes(region, inputs));
   Bindings bindings;
-  WEFT_TRY(bind_shapes(region, shapes_of(inputs), bindings));
-  for (const auto& [symbol, value] : outer) bindings.emplace(symbol, value);
+  WEFT_TRY(bind_shapes(region, shapes_of(inputs), bindings, outer));
   return run_nodes(region, std::move(inputs), std::move(bindings), depth);
 }
 
