@@ -1,4 +1,5 @@
-// Convolutions.
+#include "frontend/onnx/ops/conv.h"
+
 #include <fmt/format.h>
 
 #include <numeric>
@@ -17,8 +18,8 @@ using graph::Op;
 
 Shape spatial_of(const Shape& shape) { return Shape(shape.begin() + 2, shape.end()); }
 
-Result<std::vector<std::int64_t>> kernel_of(NodeContext& c) {
-  auto kernel = static_sizes(spatial_of(c.shape(1)));
+Result<std::vector<std::int64_t>> kernel_of(NodeContext& c, const Shape& weights) {
+  auto kernel = static_sizes(spatial_of(weights));
   if (!kernel) return c.missing("a kernel of symbolic size");
   if (c.has_attr("kernel_shape") && c.integers("kernel_shape") != *kernel) {
     return c.bad("kernel_shape differs from the weights' shape");
@@ -32,15 +33,7 @@ ValueId add_bias(NodeContext& c, ValueId y, int operand) {
 }
 
 Result<void> conv(NodeContext& c) {
-  if (c.rank(0) < 3 || c.rank(1) != c.rank(0)) return c.bad("X and W must have the same rank, at least 3");
-  Window w = WEFT_TRY(window_of(c, spatial_of(c.shape(0)), WEFT_TRY(kernel_of(c))));
-  std::int64_t groups = c.integer("group", 1);
-  if (groups < 1) return c.bad("group must be at least 1");
-  Attrs attrs;
-  attrs.set(Attr::Strides, w.strides).set(Attr::Lo, w.lo).set(Attr::Hi, w.hi).set(Attr::Dilations, w.dilations);
-  attrs.set(Attr::BaseDilations, std::vector<std::int64_t>(w.kernel.size(), 1));
-  attrs.set(Attr::Groups, groups).set(Attr::ChannelsLast, false).set(Attr::DType, c.dtype(0));
-  c.out(0, add_bias(c, c.b.node(Op::Conv, {c.in(0), c.in(1)}, std::move(attrs)), 2));
+  c.out(0, add_bias(c, WEFT_TRY(convolution(c, c.in(0), c.in(1), c.dtype(0))), 2));
   return {};
 }
 
@@ -48,7 +41,7 @@ Result<void> conv(NodeContext& c) {
 // channels exchanged within each group.
 Result<void> conv_transpose(NodeContext& c) {
   if (c.rank(0) < 3 || c.rank(1) != c.rank(0)) return c.bad("X and W must have the same rank, at least 3");
-  std::vector<std::int64_t> kernel = WEFT_TRY(kernel_of(c));
+  std::vector<std::int64_t> kernel = WEFT_TRY(kernel_of(c, c.shape(1)));
   std::size_t n = kernel.size();
   std::vector<std::int64_t> strides = c.integers("strides", std::vector<std::int64_t>(n, 1));
   std::vector<std::int64_t> dilations = c.integers("dilations", std::vector<std::int64_t>(n, 1));
@@ -116,6 +109,19 @@ constexpr OpEntry kOps[] = {
 };
 
 }  // namespace
+
+Result<ValueId> convolution(NodeContext& c, ValueId x, ValueId w, DType result) {
+  const Shape xs = c.b.shape(x), ws = c.b.shape(w);
+  if (xs.size() < 3 || ws.size() != xs.size()) return c.bad("X and W must have the same rank, at least 3");
+  Window window = WEFT_TRY(window_of(c, spatial_of(xs), WEFT_TRY(kernel_of(c, ws))));
+  std::int64_t groups = c.integer("group", 1);
+  if (groups < 1) return c.bad("group must be at least 1");
+  Attrs attrs;
+  attrs.set(Attr::Strides, window.strides).set(Attr::Lo, window.lo).set(Attr::Hi, window.hi);
+  attrs.set(Attr::Dilations, window.dilations).set(Attr::Groups, groups).set(Attr::ChannelsLast, false);
+  attrs.set(Attr::BaseDilations, std::vector<std::int64_t>(window.kernel.size(), 1)).set(Attr::DType, result);
+  return c.b.node(Op::Conv, {x, w}, std::move(attrs));
+}
 
 OpTable conv_ops() { return {kOps, std::size(kOps)}; }
 

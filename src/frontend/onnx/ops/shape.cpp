@@ -83,15 +83,22 @@ Result<void> size(NodeContext& c) {
   return {};
 }
 
+// Integers of less than a byte take the low bits of the truncated value.
+ValueId converted(NodeContext& c, DType to) {
+  ValueId x = c.in(0);
+  if (is_float(c.dtype(0)) && is_int(to) && bits(to) < 8) x = c.b.cast(x, DType::I32);
+  return c.b.cast(x, to, c.integer("saturate", 1) != 0);
+}
+
 Result<void> cast(NodeContext& c) {
   auto to = dtype_from_onnx(c.integer("to", 0));
   if (!to) return c.bad(fmt::format("unknown element type {}", c.integer("to", 0)));
-  c.out(0, c.b.cast(c.in(0), *to, c.integer("saturate", 1) != 0));
+  c.out(0, converted(c, *to));
   return {};
 }
 
 Result<void> cast_like(NodeContext& c) {
-  c.out(0, c.b.cast(c.in(0), c.dtype(1), c.integer("saturate", 1) != 0));
+  c.out(0, converted(c, c.dtype(1)));
   return {};
 }
 
