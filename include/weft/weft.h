@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,7 @@ struct Port {
 struct LoadOptions {
   std::map<std::string, SymbolRange> ranges;       // of named sizes: the program runs every size in its range
   std::map<std::string, std::int64_t> sizes;       // named sizes that are fixed when loading
+  std::set<std::string> given;                     // inputs with a default value that are to be inputs all the same
 };
 
 class WEFT_API Model {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "api/state.h"
 #include "cli/cases.h"
@@ -18,8 +19,21 @@ namespace {
 
 using onnx::DataValue;
 
+// The names of the inputs that the case has a file for: one with a default may be among them.
+Result<std::set<std::string>> given_inputs(const TestCase& test) {
+  const onnx::Model model = WEFT_TRY(onnx::read_model_file(test.model));
+  std::set<std::string> given;
+  for (std::size_t i = 0; model.graph && i < model.graph->inputs.size(); ++i) {
+    const fs::path path = fs::path(test.data_sets[0]) / fmt::format("input_{}.pb", i);
+    if (fs::exists(path)) given.insert(model.graph->inputs[i].name);
+  }
+  return given;
+}
+
 Result<Program> build(const TestCase& test, const Judging& how) {
-  const Model model = WEFT_TRY(load(test.model));
+  LoadOptions how_to_load;
+  if (!test.data_sets.empty()) how_to_load.given = WEFT_TRY(given_inputs(test));
+  const Model model = WEFT_TRY(load(test.model, how_to_load));
   CompileOptions options;
   options.target = how.target;
   options.threads = 1;

@@ -52,6 +52,7 @@ std::int64_t flat_index(const std::vector<std::int64_t>& sizes, const std::vecto
 std::optional<Dim> divide(const DimFacts& facts, const Dim& a, const Dim& b) {
   if (a.is_const() && b.is_const()) {
     if (b.is(0)) return Dim(0);
+    if (b.is(-1)) return a.value() == INT64_MIN ? a : -a;
     return Dim(a.value() / b.value());
   }
   if (facts.range(a).lo >= 0 && facts.range(b).lo > 0) return facts.simplify(floor_div(a, b));

@@ -17,8 +17,10 @@ ValueId count(Builder& b, ValueId x, const std::vector<std::int64_t>& axes, DTyp
 }  // namespace
 
 ValueId mean(Builder& b, ValueId x, std::vector<std::int64_t> axes, bool keepdims) {
-  ValueId n = count(b, x, axes, b.dtype(x));
-  return b.binary(Op::Div, b.reduce(Op::ReduceSum, x, axes, keepdims), n);
+  // The sum of narrow floats may overflow where their mean does not.
+  DType t = b.dtype(x), wide = is_float(t) && bits(t) < 32 ? DType::F32 : t;
+  ValueId sum = b.reduce(Op::ReduceSum, b.cast(x, wide), axes, keepdims);
+  return b.cast(b.binary(Op::Div, sum, count(b, x, axes, wide)), t);
 }
 
 ValueId softmax(Builder& b, ValueId x, std::vector<std::int64_t> axes) {

@@ -11,6 +11,20 @@ Result<void> Run::run_body(const Executable& body, const std::vector<Tensor>& in
   return Run(body, inputs, outputs, options, bindings()).execute();
 }
 
+// Symbols in the slot's shape that nothing has bound yet take the sizes of its value.
+void Run::bind_sizes(SlotId slot, const Tensor& value) {
+  const Shape& shape = plan_.slots[slot].shape;
+  for (std::size_t d = 0; d < shape.size() && d < value.shape().size(); ++d) {
+    auto symbol = shape[d].as_symbol();
+    if (!symbol || bindings().count(*symbol)) continue;
+    if (!has_late_) {
+      late_ = layout_->bindings;
+      has_late_ = true;
+    }
+    late_[*symbol] = value.shape()[d];
+  }
+}
+
 Result<void> Run::branch(const BranchStep& step, std::size_t k) {
   Tensor condition = WEFT_TRY(tensor(step.condition));
   const auto& bodies = executable_.state_->bodies[k];
@@ -19,6 +33,7 @@ Result<void> Run::branch(const BranchStep& step, std::size_t k) {
   for (SlotId s : step.inputs) inputs.push_back(WEFT_TRY(tensor(s)));
   for (SlotId s : step.outputs) outputs.push_back(WEFT_TRY(target(s)));
   WEFT_TRY(run_body(body, inputs, outputs));
+  for (std::size_t o = 0; o < outputs.size(); ++o) bind_sizes(step.outputs[o], outputs[o]);
   for (std::size_t o = 0; o < outputs.size(); ++o) WEFT_TRY(put(step.outputs[o], outputs[o]));
   return {};
 }

@@ -64,6 +64,7 @@ class Run {
   Result<void> step(std::size_t k);
   Result<void> launch(const Launch& launch, const LaunchSizes& known);
   Result<void> host(const HostCall& call);
+  void bind_sizes(SlotId slot, const Tensor& value);
   Result<void> branch(const BranchStep& step, std::size_t k);
   Result<void> loop(const LoopStep& step, std::size_t k);
   Result<void> scan(const ScanStep& step, std::size_t k);

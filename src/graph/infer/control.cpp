@@ -92,14 +92,24 @@ Result<Types> infer_if(const InferInput& in) {
         .expected(std::to_string(then.size()))
         .found(std::to_string(other.size()));
   }
+  Types results = then;
+  const Shape symbols = in.attrs.has(Attr::Symbol) ? in.attrs.dims(Attr::Symbol) : Shape{};
+  std::size_t next = 0;
   for (std::size_t i = 0; i < then.size(); ++i) {
     if (same_type(in.facts, then[i], other[i])) continue;
     const std::string what = fmt::format("if: the branches give result {} different types", i);
+    const bool same_rank = then[i].rank() == other[i].rank();
+    for (int d = 0; same_rank && d < then[i].rank() && next <= symbols.size(); ++d) {
+      if (in.facts.known_equal(then[i].shape[d], other[i].shape[d])) continue;
+      if (next < symbols.size()) results[i].shape[d] = symbols[next];
+      ++next;
+    }
+    if (then[i].dtype == other[i].dtype && same_rank && next <= symbols.size()) continue;
     Error e = then[i].dtype != other[i].dtype ? user_error("if-branch-dtypes", what)
                                               : unsupported("if-branch-shapes", what);
     return e.expected(str(then[i])).found(str(other[i]));
   }
-  return then;
+  return results;
 }
 
 Result<Types> infer_loop(const InferInput& in) {

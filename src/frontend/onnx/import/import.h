@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace weft::onnx {
 struct ImportOptions {
   std::map<std::string, SymbolRange> ranges;         // of named dimensions (dim_param)
   std::map<std::string, std::int64_t> fixed;         // named dimensions that are known: "batch" = 8
+  std::set<std::string> given;                       // inputs with a default that stay inputs: the caller gives them
   std::map<std::string, Tensor> known;               // inputs whose values are known: they become constants
 };
 

@@ -88,7 +88,7 @@ Result<void> Importer::declare_inputs(const Graph& graph) {
       scope_->values[info.name] = target_->builder.constant(known->second);
       continue;
     }
-    if (initialised.count(info.name)) continue;  // its default serves as a constant
+    if (initialised.count(info.name) && !options_.given.count(info.name)) continue;  // the default is a constant
     auto type = input_type(info);
     if (!type.ok()) {
       if (type.error().kind() != ErrorKind::Unsupported) return type.error();

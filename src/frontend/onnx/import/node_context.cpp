@@ -20,7 +20,7 @@ std::optional<Shape> NodeContext::dims(int i) const {
   return importer_.contents(in(i));
 }
 
-Result<Shape> NodeContext::dims_or_bind(int i, const char* what) {
+Result<Shape> NodeContext::dims_or_bind(int i, const char* what, SymbolRange range) {
   if (auto known = dims(i)) return *known;
   const graph::Type& t = type(i);
   if (!is_int(t.dtype)) return bad(fmt::format("{} must be an integer tensor", what));
@@ -30,7 +30,7 @@ Result<Shape> NodeContext::dims_or_bind(int i, const char* what) {
   std::int64_t count = t.rank() == 0 ? 1 : t.shape[0].value();
   if (count > 64) return missing(fmt::format("{} with more than 64 elements known only at run time", what));
   Shape symbols;
-  for (std::int64_t k = 0; k < count; ++k) symbols.push_back(fresh_symbol(what));
+  for (std::int64_t k = 0; k < count; ++k) symbols.push_back(fresh_symbol(what, range));
   b.nodes(graph::Op::Bind, {in(i)}, graph::Attrs().set(graph::Attr::Shape, symbols));
   return symbols;
 }

@@ -39,6 +39,19 @@ Result<Region> failing(NodeContext& c, const std::vector<ValueId>& captured, con
   return Region(std::move(region));
 }
 
+// A new symbol for each size of the results that depends on the branch.
+Shape differing_sizes(NodeContext& c, const graph::Graph& a, const graph::Graph& b) {
+  Shape symbols;
+  for (std::size_t i = 0; i < a.outputs().size() && i < b.outputs().size(); ++i) {
+    const Shape& x = a.type(a.outputs()[i]).shape;
+    const Shape& y = b.type(b.outputs()[i]).shape;
+    for (std::size_t d = 0; x.size() == y.size() && d < x.size(); ++d) {
+      if (!c.b.graph().facts.known_equal(x[d], y[d])) symbols.push_back(c.fresh_symbol("branch"));
+    }
+  }
+  return symbols;
+}
+
 Result<void> if_op(NodeContext& c) {
   GraphPtr then_graph = c.subgraph("then_branch"), else_graph = c.subgraph("else_branch");
   if (!then_graph || !else_graph) return c.bad("then_branch and else_branch are required");
@@ -56,7 +69,10 @@ Result<void> if_op(NodeContext& c) {
   auto then_region = WEFT_TRY(std::move(then_result)), else_region = WEFT_TRY(std::move(else_result));
   std::vector<ValueId> operands{c.b.reshape(c.in(0), {})};
   operands.insert(operands.end(), captured.begin(), captured.end());
-  auto results = c.b.nodes(Op::If, std::move(operands), {}, {then_region, else_region});
+  Attrs attrs;
+  Shape symbols = differing_sizes(c, *then_region, *else_region);
+  if (!symbols.empty()) attrs.set(Attr::Symbol, symbols);
+  auto results = c.b.nodes(Op::If, std::move(operands), std::move(attrs), {then_region, else_region});
   WEFT_TRY(c.b.status());
   return give_all(c, results);
 }

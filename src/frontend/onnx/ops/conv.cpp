@@ -120,7 +120,10 @@ Result<ValueId> convolution(NodeContext& c, ValueId x, ValueId w, DType result) 
   attrs.set(Attr::Strides, window.strides).set(Attr::Lo, window.lo).set(Attr::Hi, window.hi);
   attrs.set(Attr::Dilations, window.dilations).set(Attr::Groups, groups).set(Attr::ChannelsLast, false);
   attrs.set(Attr::BaseDilations, std::vector<std::int64_t>(window.kernel.size(), 1)).set(Attr::DType, result);
-  return c.b.node(Op::Conv, {x, w}, std::move(attrs));
+  // A symbolic number of channels is what the weights say.
+  Shape shape = c.b.shape(x);
+  if (!shape[1].is_const()) shape[1] = c.b.shape(w)[1] * groups;
+  return c.b.node(Op::Conv, {c.b.reshape(x, shape), w}, std::move(attrs));
 }
 
 OpTable conv_ops() { return {kOps, std::size(kOps)}; }

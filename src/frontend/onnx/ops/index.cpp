@@ -42,7 +42,14 @@ Result<void> scatter_elements(NodeContext& c) {
 Result<void> scatter_nd(NodeContext& c) {
   Attrs attrs;
   attrs.set(Attr::Combine, c.text("reduction", "none"));
-  c.out(0, c.b.node(Op::ScatterNd, {c.in(0), c.in(1), c.in(2)}, std::move(attrs)));
+  ValueId indices = c.in(1);
+  // How many coordinates an index has follows from the ranks.
+  if (int rank = c.rank(1); rank > 0 && !c.shape(1).back().is_const()) {
+    Shape shape = c.shape(1);
+    shape.back() = c.rank(0) - (c.rank(2) - (rank - 1));
+    indices = c.b.reshape(indices, shape);
+  }
+  c.out(0, c.b.node(Op::ScatterNd, {c.in(0), indices, c.in(2)}, std::move(attrs)));
   return {};
 }
 
@@ -110,14 +117,15 @@ Result<void> range(NodeContext& c) {
 Result<void> one_hot(NodeContext& c) {
   int rank = c.rank(0) + 1;
   std::int64_t axis = WEFT_TRY(c.axis(c.integer("axis", -1), rank));
-  ValueId depth_value = c.dtype(1) == DType::I64 ? c.in(1) : c.b.cast(c.in(1), DType::I64);
+  ValueId depth_value = c.b.reshape(c.b.cast(c.in(1), DType::I64), {});
   Dim depth;
-  if (const Tensor* d = c.b.graph().constant(depth_value); d && d->size() == 1) {
+  if (const Tensor* d = c.b.graph().constant(depth_value)) {
     depth = d->i64(0);
   } else if (auto known = c.dims(1); known && known->size() == 1) {
     depth = (*known)[0];
   } else {
-    return c.missing("a depth known only at run time");
+    depth = c.fresh_symbol("depth");
+    c.b.nodes(Op::Bind, {depth_value}, Attrs().set(Attr::Shape, Shape{depth}));
   }
   Shape shape = c.shape(0), index_shape = c.shape(0);
   shape.insert(shape.begin() + axis, depth);

@@ -49,7 +49,7 @@ Result<void> constant(NodeContext& c) {
 
 // Sizes from an operand must not be negative.
 Result<Shape> size_operand(NodeContext& c, int i, const char* what) {
-  Shape dims = WEFT_TRY(c.dims_or_bind(i, what));
+  Shape dims = WEFT_TRY(c.dims_or_bind(i, what, SymbolRange{}));
   for (const Dim& d : dims) {
     if (d.is_const() && d.value() < 0) return c.bad(fmt::format("{} {} is negative", what, d.value()));
   }
@@ -109,14 +109,32 @@ Result<void> bit_cast(NodeContext& c) {
   return {};
 }
 
+// The sizes are symbols: 0 (copy the axis) and -1 (what is left) are written as arithmetic on them. For s >= -1:
+// zero(s) = max(0, 1 - s^2) is 1 for 0 only, rest(s) = max(0, -s) is 1 for -1 only.
+Result<void> reshape_at_run_time(NodeContext& c) {
+  bool allow_zero = c.integer("allowzero", 0) != 0;
+  const Shape from = c.shape(0);
+  Shape sizes = WEFT_TRY(c.dims_or_bind(1, "shape", SymbolRange{-1, std::int64_t{1} << 40, 1}));
+  Dim known = 1;
+  std::vector<Dim> rest;
+  for (std::size_t k = 0; k < sizes.size(); ++k) {
+    Dim s = sizes[k];
+    rest.push_back(max(Dim(0), -s));
+    if (!allow_zero && k < from.size()) sizes[k] = s + max(Dim(0), 1 - s * s) * from[k];
+    sizes[k] = sizes[k] + rest[k] * 2;
+    known = known * sizes[k];
+  }
+  for (std::size_t k = 0; k < sizes.size(); ++k) {
+    sizes[k] = sizes[k] + rest[k] * (floor_div(product(from), max(known, Dim(1))) - 1);
+  }
+  c.out(0, c.b.reshape(c.in(0), std::move(sizes)));
+  return {};
+}
+
 Result<void> reshape(NodeContext& c) {
   auto wanted = c.dims(1);
   const Shape& from = c.shape(0);
-  if (!wanted) {
-    // Only positive sizes can be bound at run time: 0 and -1 have a meaning that is settled when importing.
-    c.out(0, c.b.reshape(c.in(0), WEFT_TRY(c.dims_or_bind(1, "shape"))));
-    return {};
-  }
+  if (!wanted) return reshape_at_run_time(c);
   bool allow_zero = c.integer("allowzero", 0) != 0;
   Shape to;
   int inferred = -1;
@@ -319,6 +337,45 @@ Range clamp_range(const DimFacts& facts, const Dim& extent, Dim start, Dim end, 
   return r;
 }
 
+// With steps known only at run time: per axis, the start and the number of elements are computed by small tensors, and
+// the elements are gathered.
+Result<void> slice_at_run_time(NodeContext& c, std::vector<std::int64_t> axes) {
+  if (!c.b.shape(c.in(1)).size() || !c.shape(1)[0].is_const()) return c.missing("starts of a length known only at run time");
+  std::int64_t count = c.shape(1)[0].value();
+  if (!c.has(3)) {
+    axes.resize(count);
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  axes = WEFT_TRY(c.axes(axes, c.rank(0)));
+  if (static_cast<std::int64_t>(axes.size()) != count) return c.bad("starts, ends, axes and steps differ in length");
+  auto& b = c.b;
+  auto number = [&](std::int64_t v) { return b.constant(Tensor::scalar_i64(DType::I64, v)); };
+  auto element = [&](int operand, std::int64_t k) {
+    return b.cast(b.reshape(b.slice_axis(c.in(operand), 0, k, 1), {}), DType::I64);
+  };
+  auto clamp = [&](ValueId v, ValueId lo, ValueId hi) { return b.binary(Op::Min, b.binary(Op::Max, v, lo), hi); };
+  ValueId x = c.in(0), zero = number(0), one = number(1), minus = number(-1);
+  for (std::int64_t k = 0; k < count; ++k) {
+    ValueId n = b.reshape(b.shape_value({c.shape(0)[axes[k]]}), {}), last = b.binary(Op::Sub, n, one);
+    ValueId step = element(4, k), forward = b.binary(Op::Gt, step, zero);
+    auto from_end = [&](ValueId v) { return b.select(b.binary(Op::Lt, v, zero), b.binary(Op::Add, v, n), v); };
+    // Values far outside would wrap when the size is added: they are brought near first.
+    ValueId far = number(std::int64_t{1} << 40), near = number(-(std::int64_t{1} << 40));
+    ValueId start = from_end(clamp(element(1, k), near, far)), end = from_end(clamp(element(2, k), near, far));
+    start = b.select(forward, clamp(start, zero, n), clamp(start, minus, last));
+    end = b.select(forward, clamp(end, zero, n), clamp(end, minus, last));
+    ValueId span = b.select(forward, b.binary(Op::Sub, end, start), b.binary(Op::Sub, start, end));
+    ValueId stride = clamp(b.unary(Op::Abs, clamp(step, near, far)), one, far);
+    ValueId whole = b.binary(Op::Div, b.binary(Op::Add, b.binary(Op::Max, span, zero), b.binary(Op::Sub, stride, one)), stride);
+    Dim size = c.fresh_symbol("slice");
+    b.nodes(Op::Bind, {whole}, Attrs().set(Attr::Shape, Shape{size}));
+    ValueId index = b.binary(Op::Add, start, b.binary(Op::Mul, b.iota(DType::I64, {size}, 0), step));
+    x = b.gather(x, index, axes[k]);
+  }
+  c.out(0, x);
+  return {};
+}
+
 Result<void> slice(NodeContext& c) {
   Shape starts, ends;
   std::vector<std::int64_t> axes, steps;
@@ -326,7 +383,11 @@ Result<void> slice(NodeContext& c) {
     starts = WEFT_TRY(c.dims_or_bind(1, "starts"));
     ends = WEFT_TRY(c.dims_or_bind(2, "ends"));
     if (c.has(3)) axes = WEFT_TRY(c.ints(3, "axes"));
-    if (c.has(4)) steps = WEFT_TRY(c.ints(4, "steps"));
+    if (c.has(4)) {
+      auto known = c.ints(4, "steps");
+      if (!known.ok() && !c.constant(4)) return slice_at_run_time(c, axes);
+      steps = WEFT_TRY(std::move(known));
+    }
   } else {
     for (std::int64_t v : c.integers("starts")) starts.push_back(v);
     for (std::int64_t v : c.integers("ends")) ends.push_back(v);
