@@ -31,6 +31,7 @@ Result<Compiled> compile(const graph::Graph& graph, const Options& options) {
       plan->kernels = kernels.entries();
       plan->code = kernels.code();
     }
+    if (kernels.wants("plan")) kernels.dump("plan", optimised->name, runtime::print(*result.plan));
     result.graph = optimised;
   }
   return result;

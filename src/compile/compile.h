@@ -18,7 +18,8 @@ struct Options {
   Machine machine;                 // host_machine() unless set
   int jobs = 0;                    // threads of the code generator; 0: as many as the pool
   bool cache = true;               // the compile cache on disk
-  // Called with what each stage made, as text: stage "graph", "loop", "tile", "kernel", "llvm", "asm"; name of the item.
+  // Called with what each stage made, as text: stage "graph", "loop", "schedule", "tile", "kernel",
+  // "llvm", "asm", "plan"; name of the item.
   std::function<void(const std::string& stage, const std::string& name, const std::string& text)> dump;
   std::string dump_stages;         // which of them are wanted, separated by commas; empty: none
   Options();

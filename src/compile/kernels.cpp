@@ -13,6 +13,19 @@
 
 namespace weft::compiler {
 
+namespace {
+
+std::string described(const schedule::Schedule& schedule) {
+  std::string text = schedule.why + "\n";
+  for (const schedule::Variant& v : schedule.variants) {
+    if (v.guard) text += fmt::format("when {} in {}..{}: ", v.guard->size.str(), v.guard->lo, v.guard->hi);
+    text += schedule::print(v.record) + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
 bool KernelSet::wants(const char* stage) const {
   return options_.dump && fmt::format(",{},", options_.dump_stages).find(fmt::format(",{},", stage)) != std::string::npos;
 }
@@ -31,6 +44,7 @@ Result<const ReadyGroup*> KernelSet::add(const loop::Group& group, const DimFact
     Clock clock(report_.schedule_ms);
     ready.schedule = schedule::schedule(group, options_.machine, facts);
   }
+  dump("schedule", name, described(ready.schedule));
   for (const schedule::Variant& variant : ready.schedule.variants) {
     auto lowering = [&] {
       Clock clock(report_.tile_ms);
