@@ -79,8 +79,8 @@ class Builder : public ssa::FunctionBuilder {
   std::unique_ptr<Numbering> numbering_;
 };
 
-// math/: replaces transcendental instructions by polynomials over the remaining ops. What is left: arithmetic,
-// comparisons, casts, and sqrt, ceil, floor, round, trunc, abs, neg of f32 and f64.
+// math/: replaces transcendental instructions by polynomials over the remaining ops. What is left of float ops: add, sub,
+// mul, div, fma, max, min, comparisons, select, casts, ldexp, sqrt, ceil, floor, round, trunc, abs and neg.
 Result<void> expand_math(Function& function);
 
 // interpret.cpp: as tile::interpret, for one function over programs [0, grid).

@@ -17,7 +17,8 @@ const std::map<Op, Unary>& unary() {
       {Op::Sin, math::sin},     {Op::Cos, math::cos},     {Op::Tan, math::tan},     {Op::Asin, math::asin},
       {Op::Acos, math::acos},   {Op::Atan, math::atan},   {Op::Sinh, math::sinh},   {Op::Cosh, math::cosh},
       {Op::Tanh, math::tanh},   {Op::Asinh, math::asinh}, {Op::Acosh, math::acosh}, {Op::Atanh, math::atanh},
-      {Op::Erf, math::erf},     {Op::Sigmoid, math::sigmoid},
+      {Op::Erf, math::erf},     {Op::Sigmoid, math::sigmoid}, {Op::Sign, math::sign}, {Op::Rsqrt, math::rsqrt},
+      {Op::Reciprocal, math::reciprocal}, {Op::IsNan, math::is_nan}, {Op::IsInf, math::is_inf},
   };
   return table;
 }
@@ -78,7 +79,7 @@ class Expander {
     const Op own = from_scalar(op);
     const DType t = b_.type(x.back()).dtype;
     if (op == ScalarOp::Pow && is_int(t)) return math::integer_pow({&b_, x[0]}, {&b_, x[1]}).id;
-    const auto one = unary().find(own);
+    const auto one = is_float(t) ? unary().find(own) : unary().end();
     const auto two = is_float(t) ? binary().find(own) : binary().end();
     if (one == unary().end() && two == binary().end()) return b_.scalar(op, x);
     if (t != DType::F32 && t != DType::F64) {

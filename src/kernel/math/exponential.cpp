@@ -14,7 +14,8 @@ Reduced reduce(Val x) {
   const Val t = fma(x, 1.4426950408889634, magic);
   const Val n = t - magic;
   const Val r = fma(n, -by_width(x, 0.693147182464599609375, 0.6931471805599453), x);
-  return {fma(n, by_width(x, 1.9046542121259336e-09, -2.3190468138462996e-17), r), bits_of(t) - bits_of(x.like(magic))};
+  return {fma(n, by_width(x, 1.9046542121259336e-09, -2.3190468138462996e-17), r),
+          bits_of(t) - bits_of(x.like(magic))};
 }
 
 // exp(r) - 1 for |r| <= ln 2 / 2
@@ -49,10 +50,14 @@ Val expm1(Val x) {
   return select(abs(x) < by_width(x, 1e-12, 1e-20), x, y);  // keeps -0 and subnormals
 }
 
-// From exp(-|x|), which neither overflows nor loses the small results on the left.
+// From e = exp(-|x|), which neither overflows nor loses the small results on the left. What 1 + e rounds away is put
+// back to first order: its weight in the quotient q is q (1 - q) for negative x and below half a unit for the others.
 Val sigmoid(Val x) {
   const Val e = exp(-abs(x));
-  return select(x < 0.0, e, 1.0) / (e + 1.0);
+  const Val sum = e + 1.0;
+  const Val q = select(x < 0.0, e, 1.0) / sum;
+  const Val lost = e - (sum - 1.0);
+  return fma(-(q * lost), 1.0 - q, q);
 }
 
 }  // namespace weft::kernel::math

@@ -7,6 +7,12 @@
 
 namespace weft::kernel::math {
 
+// basic.cpp
+Val sign(Val x);
+Val rsqrt(Val x);
+Val reciprocal(Val x);
+Val is_nan(Val x);
+Val is_inf(Val x);
 // exponential.cpp
 Val exp(Val x);
 Val expm1(Val x);

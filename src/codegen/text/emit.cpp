@@ -1,0 +1,343 @@
+// Walks a function and prints statements. A value of many lanes is a list of variables of at most the dialect's width,
+// each a power of two wide: v7_0, v7_1 ...
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/text/dialect.h"
+
+namespace weft::codegen::text {
+namespace {
+
+using kernel::Op;
+using ssa::Type;
+using ssa::ValueId;
+
+struct Chunk {
+  int first, width;  // lanes
+};
+
+class Emitter {
+ public:
+  Emitter(const kernel::Function& f, const Dialect& d) : f_(f), d_(d), names_(f.types.size()) {}
+
+  Result<std::string> run() {
+    for (const Type& t : f_.types) {
+      if (!d_.supports(t.dtype)) return unsupported("dtype", fmt::format("{} in kernel text", name(t.dtype)));
+    }
+    out_ = d_.prelude() + d_.signature(f_) + " {\n";
+    for (std::size_t b = 0; b < f_.buffers.size(); ++b) {
+      if (f_.buffers[b].space == ssa::Space::OnChip) line(d_.on_chip(f_.buffers[b], fmt::format("b{}", b)));
+    }
+    WEFT_TRY(block(f_.body));
+    return out_ + "}\n";
+  }
+
+ private:
+  void line(const std::string& text) {
+    out_.append(static_cast<std::size_t>(indent_) * 2, ' ');
+    out_ += text + '\n';
+  }
+
+  // ---- values ----
+  std::vector<Chunk> chunks(const Type& t) const {
+    std::vector<Chunk> list;
+    for (int first = 0, rest = t.lanes(); rest > 0;) {
+      int width = d_.max_width();
+      while (width > rest) width /= 2;
+      list.push_back({first, width});
+      first += width;
+      rest -= width;
+    }
+    return list;
+  }
+  std::string ref(ValueId v, int chunk) const { return fmt::format("{}_{}", names_[v], chunk); }
+  DType dtype(ValueId v) const { return f_.type(v).dtype; }
+  std::string lane(ValueId v, int lane) const {
+    const auto list = chunks(f_.type(v));
+    for (std::size_t c = 0; c < list.size(); ++c) {
+      if (lane < list[c].first + list[c].width) {
+        return d_.lane(dtype(v), list[c].width, ref(v, static_cast<int>(c)), lane - list[c].first);
+      }
+    }
+    return "";
+  }
+  void name_value(ValueId v) { names_[v] = fmt::format("v{}", next_++); }
+  void declare(ValueId v, int chunk, int width, const std::string& value) {
+    line(fmt::format("{} {} = {};", d_.type(dtype(v), width), ref(v, chunk), value));
+  }
+  // Defines v chunk by chunk: make(chunk number, first lane, width).
+  template <class Make>
+  void define(ValueId v, Make make) {
+    name_value(v);
+    const auto list = chunks(f_.type(v));
+    for (std::size_t c = 0; c < list.size(); ++c) {
+      declare(v, static_cast<int>(c), list[c].width, make(static_cast<int>(c), list[c].first, list[c].width));
+    }
+  }
+  // Defines v from the texts of its lanes as scalars.
+  template <class Make>
+  void define_lanes(ValueId v, Make make) {
+    define(v, [&](int, int first, int width) {
+      std::vector<std::string> lanes;
+      for (int l = 0; l < width; ++l) lanes.push_back(make(first + l));
+      return d_.build(dtype(v), width, lanes);
+    });
+  }
+
+  // ---- scalar ops ----
+  static const char* spelling(const Spelling& s, DType t) {
+    if (is_bool(t)) return s.logical;
+    if (is_float(t)) return s.real;
+    return is_signed_int(t) ? s.signed_int : s.unsigned_int;
+  }
+
+  std::string fill(const char* form, DType t, int width, std::span<const std::string> x) const {
+    std::string s;
+    for (const char* p = form; *p != 0; ++p) {
+      if (*p != '$') {
+        s += *p;
+      } else if (*++p == 'T') {
+        s += d_.type(t, width);
+      } else if (*p == 'U') {
+        s += d_.unsigned_type(t, width);
+      } else if (*p == 'W') {
+        s += std::to_string(bits(t));
+      } else if (*p == 'u') {
+        s += fmt::format("as_{}({})", d_.unsigned_type(t, width), x[*++p - '0']);
+      } else {
+        s += x[*p - '0'];
+      }
+    }
+    return s;
+  }
+
+  // The op on texts of `width` lanes.
+  std::string apply(const char* form, ScalarOp op, DType t, int width, std::span<const std::string> x) const {
+    const std::string value = "(" + fill(form, t, width, x) + ")";
+    return info(op).result == ScalarResult::Bool ? d_.from_comparison(t, width, value) : value;
+  }
+
+  Result<void> scalar(const ssa::Inst& i, ScalarOp op) {
+    const ValueId r = i.results[0];
+    const DType from = dtype(i.operands.back());
+    const auto all_refs = [&](int c) {
+      std::vector<std::string> x;
+      for (ValueId v : i.operands) x.push_back(ref(v, c));
+      return x;
+    };
+    if (info(op).result == ScalarResult::Cast) {
+      define(r, [&](int c, int, int w) {
+        return op == ScalarOp::Cast ? d_.cast(from, dtype(r), w, ref(i.operands[0], c))
+                                    : d_.bitcast(from, dtype(r), w, ref(i.operands[0], c));
+      });
+      return {};
+    }
+    if (op == ScalarOp::Select) {
+      define(r, [&](int c, int, int w) {
+        return d_.select(dtype(r), w, ref(i.operands[0], c), ref(i.operands[1], c), ref(i.operands[2], c));
+      });
+      return {};
+    }
+    const char* form = spelling(d_.spellings()[static_cast<int>(op)], from);
+    if (form == nullptr) {
+      return unsupported("op", fmt::format("{} of {} in this kernel language", info(op).name, name(from)));
+    }
+    if (form[0] == '@') {
+      define_lanes(r, [&](int l) {
+        return fmt::format("weft_{}_{}({}, {})", form + 1, name(from), lane(i.operands[0], l), lane(i.operands[1], l));
+      });
+    } else {
+      define(r, [&](int c, int, int w) { return apply(form, op, from, w, all_refs(c)); });
+    }
+    return {};
+  }
+
+  // Pairwise over lanes, in the interpreter's order.
+  Result<void> reduce(const ssa::Inst& i) {
+    constexpr ScalarOp ops[] = {ScalarOp::Add, ScalarOp::Mul, ScalarOp::Max, ScalarOp::Min, ScalarOp::And, ScalarOp::Or};
+    ScalarOp op = ops[i.op - static_cast<int>(Op::ReduceSum)];
+    const ValueId x = i.operands[0];
+    const DType t = dtype(x);
+    if (is_bool(t) && op == ScalarOp::Add) op = ScalarOp::Or;
+    if (is_bool(t) && op == ScalarOp::Mul) op = ScalarOp::And;
+    const char* form = spelling(d_.spellings()[static_cast<int>(op)], t);
+    if (form == nullptr) return unsupported("op", fmt::format("a reduction of {} in this kernel language", name(t)));
+    name_value(i.results[0]);
+    std::vector<std::string> parts;
+    for (int l = 0; l < f_.type(x).lanes(); ++l) parts.push_back(lane(x, l));
+    for (int step = 0; parts.size() > 1; ++step) {
+      const std::size_t half = (parts.size() + 1) / 2;
+      for (std::size_t n = 0; n + half < parts.size(); ++n) {
+        const std::string both[] = {parts[n], parts[n + half]};
+        const std::string sum = fmt::format("{}_r{}_{}", names_[i.results[0]], step, n);
+        line(fmt::format("{} {} = {};", d_.type(t, 1), sum, apply(form, op, t, 1, both)));
+        parts[n] = sum;
+      }
+      parts.resize(half);
+    }
+    declare(i.results[0], 0, 1, parts[0]);
+    return {};
+  }
+
+  // ---- memory ----
+  std::string buffer(const ssa::Inst& i) const { return fmt::format("b{}", i.imm); }
+  std::string element_index(const ssa::Inst& i, int operand, int l) const {
+    const ValueId index = i.operands[operand];
+    return f_.type(index).rank == 1 ? lane(index, l) : fmt::format("{} + {}", ref(index, 0), l);
+  }
+
+  void read(const ssa::Inst& i) {
+    const ValueId r = i.results[0];
+    const DType t = dtype(r);
+    if (i.operands.size() == 1 && static_cast<Op>(i.op) == Op::Load) {
+      define(r, [&](int, int first, int w) { return d_.load(t, w, buffer(i), fmt::format("{} + {}", ref(i.operands[0], 0), first)); });
+      return;
+    }
+    define_lanes(r, [&](int l) {
+      const std::string element = d_.load(t, 1, buffer(i), element_index(i, 0, l));
+      if (i.operands.size() == 1) return element;
+      return fmt::format("(({}) ? {} : {})", lane(i.operands[1], l), element, d_.literal(t, {}));
+    });
+  }
+
+  void write(const ssa::Inst& i) {
+    const ValueId v = i.operands[0];
+    const DType t = dtype(v);
+    if (i.operands.size() == 2 && static_cast<Op>(i.op) == Op::Store) {
+      const auto list = chunks(f_.type(v));
+      for (std::size_t c = 0; c < list.size(); ++c) {
+        line(d_.store(t, list[c].width, buffer(i), fmt::format("{} + {}", ref(i.operands[1], 0), list[c].first),
+                      ref(v, static_cast<int>(c))));
+      }
+      return;
+    }
+    for (int l = 0; l < f_.type(v).lanes(); ++l) {
+      const std::string store = d_.store(t, 1, buffer(i), element_index(i, 1, l), lane(v, l));
+      line(i.operands.size() == 3 ? fmt::format("if ({}) {}", lane(i.operands[2], l), store) : store);
+    }
+  }
+
+  // ---- control ----
+  void assign(std::span<const ValueId> to, std::span<const ValueId> from) {
+    for (std::size_t n = 0; n < to.size(); ++n) {
+      for (std::size_t c = 0; c < chunks(f_.type(to[n])).size(); ++c) {
+        line(fmt::format("{} = {};", ref(to[n], static_cast<int>(c)), ref(from[n], static_cast<int>(c))));
+      }
+    }
+  }
+  void declare_empty(ValueId v) {
+    name_value(v);
+    const auto list = chunks(f_.type(v));
+    for (std::size_t c = 0; c < list.size(); ++c) {
+      line(fmt::format("{} {};", d_.type(dtype(v), list[c].width), ref(v, static_cast<int>(c))));
+    }
+  }
+
+  Result<void> loop(const ssa::Inst& i) {
+    const ssa::Block& body = i.regions[0];
+    const std::span carried = std::span(body.args).subspan(1);
+    const std::span inits = std::span(i.operands).subspan(3);
+    for (std::size_t n = 0; n < carried.size(); ++n) {
+      define(carried[n], [&](int c, int, int) { return ref(inits[n], c); });
+      names_[i.results[n]] = names_[carried[n]];
+    }
+    name_value(body.args[0]);
+    const std::string iv = ref(body.args[0], 0);
+    line(fmt::format("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", d_.type(DType::I64, 1), iv, ref(i.operands[0], 0),
+                     ref(i.operands[1], 0), ref(i.operands[2], 0)));
+    ++indent_;
+    WEFT_TRY(block(body));
+    // Through copies: a yield may be another carried value.
+    std::vector<std::string> saved;
+    for (std::size_t n = 0; n < carried.size(); ++n) {
+      const auto list = chunks(f_.type(carried[n]));
+      for (std::size_t c = 0; c < list.size(); ++c) {
+        saved.push_back(fmt::format("{}_next", ref(carried[n], static_cast<int>(c))));
+        line(fmt::format("{} {} = {};", d_.type(dtype(carried[n]), list[c].width), saved.back(),
+                         ref(body.yields[n], static_cast<int>(c))));
+      }
+    }
+    for (const std::string& s : saved) line(fmt::format("{} = {};", s.substr(0, s.size() - 5), s));
+    --indent_;
+    line("}");
+    return {};
+  }
+
+  Result<void> branch(const ssa::Inst& i) {
+    for (ValueId v : i.results) declare_empty(v);
+    line(fmt::format("if ({}) {{", ref(i.operands[0], 0)));
+    for (int r = 0; r < 2; ++r) {
+      if (r == 1) line("} else {");
+      ++indent_;
+      WEFT_TRY(block(i.regions[r]));
+      assign(i.results, i.regions[r].yields);
+      --indent_;
+    }
+    line("}");
+    return {};
+  }
+
+  void check(const ssa::Inst& i) {
+    const auto list = chunks(f_.type(i.operands[0]));
+    for (std::size_t c = 0; c < list.size(); ++c) {
+      line(fmt::format("if (!{}) {}", d_.all(list[c].width, ref(i.operands[0], static_cast<int>(c))), d_.fail(i.imm)));
+    }
+  }
+
+  void insert(const ssa::Inst& i) {
+    const ValueId r = i.results[0];
+    define(r, [&](int c, int, int) { return ref(i.operands[0], c); });
+    const auto list = chunks(f_.type(r));
+    for (std::size_t c = 0; c < list.size(); ++c) {
+      const int l = static_cast<int>(i.imm) - list[c].first;
+      if (l < 0 || l >= list[c].width) continue;
+      line(d_.set_lane(dtype(r), list[c].width, ref(r, static_cast<int>(c)), l, ref(i.operands[1], 0)));
+    }
+  }
+
+  Result<void> inst(const ssa::Inst& i) {
+    const Op op = static_cast<Op>(i.op);
+    if (const auto s = kernel::as_scalar(op)) return scalar(i, *s);
+    const ValueId r = i.results.empty() ? -1 : i.results[0];
+    switch (op) {
+      case Op::Const: define(r, [&](int, int, int) { return d_.literal(dtype(r), {i.fimm, i.imm}); }); return {};
+      case Op::Size: define(r, [&](int, int, int) { return fmt::format("n{}", i.imm); }); return {};
+      case Op::ProgramId: define(r, [&](int, int, int) { return d_.program_id(); }); return {};
+      case Op::Splat: define(r, [&](int, int, int w) { return d_.splat(dtype(r), w, ref(i.operands[0], 0)); }); return {};
+      case Op::Iota: define_lanes(r, [&](int l) { return d_.literal(dtype(r), {0, l}); }); return {};
+      case Op::Extract: define(r, [&](int, int, int) { return lane(i.operands[0], static_cast<int>(i.imm)); }); return {};
+      case Op::Insert: return insert(i), Result<void>();
+      case Op::Load: case Op::Gather: return read(i), Result<void>();
+      case Op::Store: case Op::Scatter: return write(i), Result<void>();
+      case Op::Ldexp:
+        define(r, [&](int c, int, int w) { return d_.ldexp(dtype(r), w, ref(i.operands[0], c), ref(i.operands[1], c)); });
+        return {};
+      case Op::Check: return check(i), Result<void>();
+      case Op::For: return loop(i);
+      case Op::If: return branch(i);
+      default: return reduce(i);
+    }
+  }
+
+  Result<void> block(const ssa::Block& b) {
+    ++indent_;
+    for (const ssa::Inst& i : b.insts) WEFT_TRY(inst(i));
+    --indent_;
+    return {};
+  }
+
+  const kernel::Function& f_;
+  const Dialect& d_;
+  std::vector<std::string> names_;  // by value; a chunk appends its number
+  int next_ = 0, indent_ = 0;
+  std::string out_;
+};
+
+}  // namespace
+
+Result<std::string> emit(const kernel::Function& function, const Dialect& dialect) {
+  return Emitter(function, dialect).run();
+}
+
+}  // namespace weft::codegen::text

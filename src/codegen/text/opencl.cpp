@@ -1,0 +1,188 @@
+// OpenCL C 1.2. Bool lanes are int vectors of 0 and -1 (what comparisons of 32-bit lanes give), a bool scalar is an int
+// of 0 or 1; in memory a bool is a uchar.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "codegen/text/dialect.h"
+#include "codegen/text/text.h"
+
+namespace weft::codegen {
+namespace {
+
+using text::Spelling;
+
+constexpr int kOps = static_cast<int>(ScalarOp::Bitcast) + 1;
+constexpr std::array<Spelling, kOps> make_table() {
+  std::array<Spelling, kOps> table{};
+#define SPELL(op, real, signed_int, unsigned_int, logical) \
+  table[static_cast<int>(ScalarOp::op)] = {real, signed_int, unsigned_int, logical};
+#include "codegen/text/opencl.def"
+#undef SPELL
+  return table;
+}
+constexpr std::array<Spelling, kOps> kTable = make_table();
+
+const char* unsigned_base(int bits) {
+  return bits == 8 ? "uchar" : bits == 16 ? "ushort" : bits == 32 ? "uint" : "ulong";
+}
+bool is_half(DType t) { return t == DType::F16 || t == DType::BF16; }
+
+std::string base(DType t) {
+  if (is_bool(t)) return "int";
+  if (t == DType::F32) return "float";
+  if (t == DType::F64) return "double";
+  if (is_signed_int(t)) return unsigned_base(bits(t)) + 1;  // without its u
+  return unsigned_base(bits(t));
+}
+std::string element(DType t) { return is_bool(t) ? "uchar" : base(t); }  // in memory
+std::string wide(std::string scalar, int width) { return width == 1 ? scalar : fmt::format("{}{}", scalar, width); }
+
+constexpr const char* kPrelude = R"(#pragma OPENCL FP_CONTRACT OFF
+#define WEFT_DIVISION(T, N, U) \
+  T weft_div_##N(T a, T b) { return b == 0 ? (T)0 : b == (T)-1 ? (T)((U)0 - (U)a) : (T)(a / b); } \
+  T weft_fmod_##N(T a, T b) { return b == 0 || b == (T)-1 ? (T)0 : (T)(a % b); } \
+  T weft_floor_div_##N(T a, T b) { \
+    T q = weft_div_##N(a, b), r = weft_fmod_##N(a, b); \
+    return r != 0 && (r < 0) != (b < 0) ? (T)(q - 1) : q; \
+  } \
+  T weft_mod_##N(T a, T b) { T r = weft_fmod_##N(a, b); return r != 0 && (r < 0) != (b < 0) ? (T)(r + b) : r; }
+#define WEFT_UNSIGNED_DIVISION(T, N) \
+  T weft_div_##N(T a, T b) { return b == 0 ? (T)0 : (T)(a / b); } \
+  T weft_fmod_##N(T a, T b) { return b == 0 ? (T)0 : (T)(a % b); }
+WEFT_DIVISION(char, i8, uchar)
+WEFT_DIVISION(short, i16, ushort)
+WEFT_DIVISION(int, i32, uint)
+WEFT_DIVISION(long, i64, ulong)
+WEFT_UNSIGNED_DIVISION(uchar, u8)
+WEFT_UNSIGNED_DIVISION(ushort, u16)
+WEFT_UNSIGNED_DIVISION(uint, u32)
+WEFT_UNSIGNED_DIVISION(ulong, u64)
+float weft_from_bf16(ushort x) { return as_float((uint)x << 16); }
+ushort weft_to_bf16(float x) {
+  uint u = as_uint(x);
+  if (x != x) return (ushort)((u >> 16) | 0x40);
+  return (ushort)((u + 0x7fff + ((u >> 16) & 1)) >> 16);
+}
+float weft_from_f16(ushort x) { return vload_half(0, (const __private half*)&x); }
+ushort weft_to_f16(float x) { ushort r; vstore_half_rte(x, 0, (__private half*)&r); return r; }
+)";
+
+class OpenCl final : public text::Dialect {
+ public:
+  int max_width() const override { return 16; }
+  std::span<const Spelling> spellings() const override { return kTable; }
+  bool supports(DType t) const override {
+    return is_bool(t) || (is_int(t) && bits(t) >= 8) || is_half(t) || t == DType::F32 || t == DType::F64;
+  }
+
+  std::string type(DType t, int width) const override { return wide(base(t), width); }
+  std::string unsigned_type(DType t, int width) const override {
+    return wide(unsigned_base(is_bool(t) ? 32 : bits(t)), width);
+  }
+
+  std::string literal(DType t, Scalar v) const override {
+    if (is_bool(t)) return v.i != 0 ? "1" : "0";
+    const std::uint64_t raw = is_float(t) ? encode_float(t, v.f) : static_cast<std::uint64_t>(v.i);
+    const std::uint64_t mask = bits(t) == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits(t)) - 1;
+    const std::string number = fmt::format("({}){:#x}{}", unsigned_base(bits(t)), raw & mask, bits(t) == 64 ? "ul" : "u");
+    return base(t) == unsigned_base(bits(t)) ? number : fmt::format("as_{}({})", base(t), number);
+  }
+
+  std::string splat(DType t, int width, const std::string& x) const override {
+    return fmt::format("({})({})", type(t, width), is_bool(t) && width > 1 ? "-" + x : x);
+  }
+  std::string lane(DType t, int width, const std::string& x, int lane) const override {
+    if (width == 1) return x;
+    return fmt::format("{}{}.s{:x}", is_bool(t) ? "-" : "", x, lane);
+  }
+  std::string set_lane(DType t, int width, const std::string& x, int lane, const std::string& v) const override {
+    if (width == 1) return fmt::format("{} = {};", x, v);
+    return fmt::format("{}.s{:x} = {}{};", x, lane, is_bool(t) ? "-" : "", v);
+  }
+  std::string build(DType t, int width, std::span<const std::string> lanes) const override {
+    if (width == 1) return lanes[0];
+    std::string s;
+    for (const std::string& l : lanes) s += (s.empty() ? "" : ", ") + (is_bool(t) ? "-(" + l + ")" : l);
+    return fmt::format("({})({})", type(t, width), s);
+  }
+
+  std::string from_comparison(DType operands, int width, const std::string& x) const override {
+    if (width == 1 || is_bool(operands) || bits(operands) == 32) return x;
+    return fmt::format("convert_int{}({})", width, x);
+  }
+  std::string select(DType t, int width, const std::string& c, const std::string& a, const std::string& b) const override {
+    if (width == 1 || is_bool(t) || bits(t) == 32) return fmt::format("{} ? {} : {}", c, a, b);
+    return fmt::format("convert_{}{}({}) ? {} : {}", unsigned_base(bits(t)) + 1, width, c, a, b);
+  }
+
+  std::string cast(DType from, DType to, int width, const std::string& x) const override {
+    if (is_half(from)) return cast(DType::F32, to, width, halves("weft_from_", from, width, x, DType::F32));
+    if (is_half(to)) return halves("weft_to_", to, width, cast(from, DType::F32, width, x), to);
+    if (is_bool(from)) return number(to, width, width == 1 ? x : fmt::format("(({}) & 1)", x));
+    if (is_bool(to)) return from_comparison(from, width, fmt::format("(({}) != ({})0)", x, type(from, width)));
+    if (is_float(from) && !is_float(to)) return fmt::format("convert_{}_sat_rtz({})", type(to, width), x);
+    return number(to, width, x);
+  }
+  std::string bitcast(DType from, DType to, int width, const std::string& x) const override {
+    if (is_bool(from) || is_bool(to)) return x;
+    return fmt::format("as_{}({})", type(to, width), x);
+  }
+  std::string ldexp(DType, int, const std::string& x, const std::string& n) const override {
+    return fmt::format("ldexp({}, {})", x, n);
+  }
+  std::string all(int width, const std::string& x) const override { return width == 1 ? x : fmt::format("all({})", x); }
+
+  std::string load(DType t, int width, const std::string& buffer, const std::string& index) const override {
+    const std::string raw =
+        width == 1 ? fmt::format("{}[{}]", buffer, index) : fmt::format("vload{}(0, {} + ({}))", width, buffer, index);
+    if (!is_bool(t)) return raw;
+    return width == 1 ? fmt::format("({} != 0)", raw) : fmt::format("convert_int{}({} != (uchar{})0)", width, raw, width);
+  }
+  std::string store(DType t, int width, const std::string& buffer, const std::string& index,
+                    const std::string& value) const override {
+    if (width == 1) return fmt::format("{}[{}] = {};", buffer, index, value);
+    const std::string raw = is_bool(t) ? fmt::format("convert_uchar{}({} & 1)", width, value) : value;
+    return fmt::format("vstore{}({}, 0, {} + ({}));", width, raw, buffer, index);
+  }
+
+  std::string prelude() const override { return kPrelude; }
+  std::string signature(const kernel::Function& f) const override {
+    std::string s = fmt::format("__kernel void weft_{}(", f.name);
+    for (std::size_t i = 0; i < f.buffers.size(); ++i) {
+      const ssa::Buffer& b = f.buffers[i];
+      if (b.space == ssa::Space::Memory) s += fmt::format("__global {}{}* b{}, ", b.written ? "" : "const ", element(b.dtype), i);
+    }
+    for (int i = 0; i < f.sizes; ++i) s += fmt::format("long n{}, ", i);
+    return s + "__global int* status)";
+  }
+  std::string on_chip(const ssa::Buffer& b, const std::string& name) const override {
+    return fmt::format("{} {}[{}];", element(b.dtype), name, b.elements == 0 ? 1 : b.elements);
+  }
+  std::string program_id() const override { return "(long)get_global_id(0)"; }
+  std::string fail(std::int64_t code) const override { return fmt::format("*status = {};", code); }
+
+ private:
+  std::string number(DType to, int width, const std::string& x) const {
+    return fmt::format("convert_{}({})", type(to, width), x);
+  }
+  // A conversion that exists for scalars only.
+  std::string halves(const char* function, DType half, int width, const std::string& x, DType to) const {
+    std::vector<std::string> lanes;
+    for (int i = 0; i < width; ++i) {
+      const std::string lane = width == 1 ? x : fmt::format("({}).s{:x}", x, i);
+      lanes.push_back(fmt::format("{}{}({})", function, name(half), lane));
+    }
+    return build(to, width, lanes);
+  }
+};
+
+}  // namespace
+
+Result<std::string> print_opencl(const kernel::Function& function) {
+  kernel::Function f = function;
+  WEFT_TRY(kernel::expand_math(f));
+  return text::emit(f, OpenCl());
+}
+
+}  // namespace weft::codegen

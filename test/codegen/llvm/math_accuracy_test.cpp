@@ -1,0 +1,52 @@
+// The expanded transcendental ops, compiled, against the C library in f64, over all exponents of f32.
+#include <chrono>
+
+#include "codegen/llvm/harness.h"
+#include "kernel/math_cases.h"
+
+namespace weft::codegen::test {
+namespace {
+
+constexpr int kLanes = 16;
+
+Compiled compile(ScalarOp op) {
+  kernel::Builder b("k");
+  const int in = b.add_buffer({DType::F32, ssa::Space::Memory, true, false, 0});
+  const int out = b.add_buffer({DType::F32, ssa::Space::Memory, false, true, 0});
+  const ValueId at = b.mul(b.program_id(), b.constant_i64(kLanes));
+  b.store(out, b.scalar(op, {b.load(in, at, kLanes)}), at);
+  ssa::Function f = b.finish();
+  kernel::expand_math(f).value();
+  return build(f);
+}
+
+class MathAccuracy : public testing::TestWithParam<kernel::MathCase> {};
+
+TEST_P(MathAccuracy, WithinItsBound) {
+  const kernel::MathCase& c = GetParam();
+  std::vector<float> x = kernel::sweep_f32(2'000'000);
+  x.resize(x.size() / kLanes * kLanes);
+  std::vector<float> y(x.size());
+  const Compiled kernel = compile(c.op);
+  const auto fn = kernel.code.lookup("k").value();
+  void* const buffers[] = {x.data(), y.data()};
+  std::int64_t status = 0;
+  const auto start = std::chrono::steady_clock::now();
+  fn(buffers, nullptr, 0, static_cast<std::int64_t>(x.size() / kLanes), nullptr, &status);
+  const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
+  double worst = 0;
+  float at = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double error = kernel::ulps_f32(y[i], c.reference(x[i]));
+    if (error > worst) worst = error, at = x[i];
+  }
+  RecordProperty("ulp", std::to_string(worst));
+  RecordProperty("ns_per_element", std::to_string(took.count() / static_cast<double>(x.size())));
+  EXPECT_LE(worst, c.ulp_f32) << info(c.op).name << " of " << at;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, MathAccuracy, testing::ValuesIn(kernel::math_cases()),
+                         [](const auto& p) { return std::string(weft::info(p.param.op).name); });
+
+}  // namespace
+}  // namespace weft::codegen::test
