@@ -25,11 +25,11 @@ Val tanh(Val x) {
     const Val t = expm1(a + a);
     return copysign(t / (t + 2.0), x);
   }
-  const Val z = x * x;
+  const Val z = a * a;
   const Val p = polynomial(z, {-0.3333328366279602, 0.13331489264965057, -0.05374329537153244, 0.02064996212720871,
                                -0.005716375540941954}, {});
   const Val far = 1.0 - 2.0 / (exp(a + a) + 1.0);
-  return select(a < 0.625, fma(x * z, p, x), copysign(far, x));
+  return copysign(select(a < 0.625, fma(a * z, p, a), far), x);
 }
 
 namespace {
