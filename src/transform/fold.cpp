@@ -71,7 +71,7 @@ Result<Graph> fold_shapes(const Graph& graph, const PassOptions&) {
   std::unique_ptr<graph::Contents> contents;
   return graph::Rewriter([&](const graph::RewriteContext& c) -> std::optional<std::vector<ValueId>> {
            if (c.node.op == GOp::Constant || c.node.op == GOp::ShapeValue || c.node.results.size() != 1) return std::nullopt;
-           if (!info(c.node.op).pure) return std::nullopt;
+           if (!info(c.node.op).pure || only_spreads(c.node)) return std::nullopt;
            if (analysed != &c.from) {
              contents = std::make_unique<graph::Contents>(c.from);
              analysed = &c.from;

@@ -169,23 +169,7 @@ std::optional<std::int64_t> place(const Run& run, const Shape& shape, const Axes
 }
 
 Answer reshape(const RewriteContext& c, const Form& x) {
-  const Shape& from = c.from.type(c.node.operands[0]).shape;
-  const Shape& to = c.from.type(c.node.results[0]).shape;
-  const auto runs = aligned(c.builder.graph().facts, from, to);
-  if (!runs) return std::nullopt;
-  std::vector<std::pair<std::int64_t, const Run*>> sorted;
-  for (const Run& run : *runs) {
-    const auto where = place(run, from, x.order);
-    if (!where) return std::nullopt;
-    sorted.emplace_back(*where, &run);
-  }
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  Axes order;
-  for (const auto& [where, run] : sorted) {
-    for (std::size_t axis = run->to; axis < run->to_end; ++axis) order.push_back(static_cast<std::int64_t>(axis));
-  }
-  const ValueId value = c.builder.reshape(x.value, permuted(to, order));
-  return Form{value, std::move(order)};
+  return reshape_stored(c.builder, x, c.from.type(c.node.operands[0]).shape, c.from.type(c.node.results[0]).shape);
 }
 
 struct Follower {
@@ -202,6 +186,24 @@ constexpr Follower kFollowers[] = {
 };
 
 }  // namespace
+
+std::optional<Form> reshape_stored(graph::Builder& b, const Form& x, const Shape& from, const Shape& to) {
+  const auto runs = aligned(b.graph().facts, from, to);
+  if (!runs) return std::nullopt;
+  std::vector<std::pair<std::int64_t, const Run*>> sorted;
+  for (const Run& run : *runs) {
+    const auto where = place(run, from, x.order);
+    if (!where) return std::nullopt;
+    sorted.emplace_back(*where, &run);
+  }
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  Axes order;
+  for (const auto& [where, run] : sorted) {
+    for (std::size_t axis = run->to; axis < run->to_end; ++axis) order.push_back(static_cast<std::int64_t>(axis));
+  }
+  const ValueId value = b.reshape(x.value, permuted(to, order));
+  return Form{value, std::move(order)};
+}
 
 bool is_transparent(GOp op) {
   if (info(op).elementwise || op == GOp::Concat) return true;

@@ -50,6 +50,8 @@ class Forms {
 
 // The node done on its operands' stored axes; nothing when no operand is stored otherwise or the op cannot.
 std::optional<Form> follow(const graph::RewriteContext& c, Forms& forms);
+// A reshape of the stored axes, when each run of axes that it joins or splits is stored together.
+std::optional<Form> reshape_stored(graph::Builder& b, const Form& x, const Shape& from, const Shape& to);
 // Whether follow() knows the op (a transpose counts).
 bool is_transparent(graph::Op op);
 
