@@ -29,8 +29,26 @@ std::optional<std::size_t> result_bytes(const Graph& g, const Node& node) {
   return total;
 }
 
+constexpr std::size_t kSpreadBytes = 64 << 20;
+
 // A constant spread out costs memory and saves nothing: kernels read through it.
 bool only_spreads(const Node& node) { return node.op == GOp::Broadcast || node.op == GOp::Iota; }
+
+int result_rank(const graph::RewriteContext& c) {
+  return c.node.results.empty() ? 0 : c.from.type(c.node.results[0]).rank();
+}
+
+// The elements of a constant that a broadcast spreads out, for the moment of folding what reads it.
+std::optional<Tensor> spread_constant(const Graph& g, ValueId v) {
+  const Node* node = g.def(v);
+  if (!node || node->op != GOp::Broadcast || !g.constant(node->operands[0])) return std::nullopt;
+  const auto bytes = result_bytes(g, *node);
+  if (!bytes || *bytes > kSpreadBytes) return std::nullopt;
+  Bindings none;
+  auto results = graph::interpret_node(g, *node, {*g.constant(node->operands[0])}, none);
+  if (!results.ok()) return std::nullopt;
+  return (*results)[0];
+}
 
 class Folder {
  public:
@@ -39,14 +57,19 @@ class Folder {
   std::optional<std::vector<ValueId>> operator()(const graph::RewriteContext& c) {
     const graph::OpInfo& op = info(c.node.op);
     if (!op.pure || c.node.op == GOp::Constant || only_spreads(c.node) || !c.regions.empty()) return std::nullopt;
-    std::vector<Tensor> operands;
-    for (ValueId v : c.operands) {
-      const Tensor* data = c.builder.graph().constant(v);
-      if (!data) return std::nullopt;
-      operands.push_back(*data);
-    }
     auto bytes = result_bytes(c.from, c.node);
     if (!bytes || *bytes > budget_) return std::nullopt;
+    std::vector<Tensor> operands;
+    // Of a result that only spreads its operands nothing is gained by having it.
+    bool dense = c.operands.empty() || result_rank(c) == 0;
+    for (ValueId v : c.operands) {
+      const Tensor* data = c.builder.graph().constant(v);
+      dense = dense || (data && (data->rank() > 0 || c.operands.size() == 1));
+      std::optional<Tensor> value = data ? std::optional(*data) : spread_constant(c.builder.graph(), v);
+      if (!value) return std::nullopt;
+      operands.push_back(std::move(*value));
+    }
+    if (!dense) return std::nullopt;
     Bindings none;
     auto results = graph::interpret_node(c.from, c.node, operands, none);
     if (!results.ok()) return std::nullopt;  // fails when it runs, if it does

@@ -74,6 +74,13 @@ Answer gather_of_run(const RewriteContext& c) {
   return b.broadcast_in(b.reshape(taken, split), to, axes);
 }
 
+// The least and the largest element, where no coefficient is negative.
+std::pair<Dim, Dim> bounds(const DimFacts& facts, const Affine& a, const Shape& shape) {
+  Dim most = a.base;
+  for (std::size_t i = 0; i < shape.size(); ++i) most = most + a.coefficients[i] * (shape[i] - 1);
+  return {a.base, facts.simplify(most)};
+}
+
 // Elements that are all equal are so wherever they are read within range.
 Answer gather_of_splat(const RewriteContext& c) {
   if (c.node.op != GOp::Gather && c.node.op != GOp::GatherElements) return std::nullopt;
@@ -83,16 +90,37 @@ Answer gather_of_splat(const RewriteContext& c) {
   if (!spread || !b.shape(spread->operands[0]).empty()) return std::nullopt;
   const auto index = affine_of(b.graph(), c.operands[1]);
   if (!index) return std::nullopt;
-  Dim last = index->base;
-  for (std::size_t i = 0; i < index->coefficients.size(); ++i) {
-    if (!facts.known_less_equal(0, index->coefficients[i])) return std::nullopt;
-    last = last + index->coefficients[i] * (b.shape(c.operands[1])[i] - 1);
+  for (const Dim& d : index->coefficients) {
+    if (!facts.known_less_equal(0, d)) return std::nullopt;
   }
+  const auto [least, most] = bounds(facts, *index, b.shape(c.operands[1]));
   const Dim size = b.shape(c.operands[0])[c.node.attrs.integer(Attr::Axis)];
-  if (!facts.known_less_equal(0, index->base) || !facts.known_less_equal(facts.simplify(last + 1), size)) {
-    return std::nullopt;
-  }
+  if (!facts.known_less_equal(0, least) || !facts.known_less_equal(most + 1, size)) return std::nullopt;
   return b.broadcast_in(spread->operands[0], result_type(c).shape, {});
+}
+
+// A comparison of indices that comes out alike everywhere.
+Answer settled_comparison(const RewriteContext& c) {
+  const GOp op = c.node.op;
+  if (op != GOp::Lt && op != GOp::Le && op != GOp::Gt && op != GOp::Ge) return std::nullopt;
+  graph::Builder& b = c.builder;
+  const DimFacts& facts = b.graph().facts;
+  auto x = affine_of(b.graph(), c.operands[0]), y = affine_of(b.graph(), c.operands[1]);
+  if (!x || !y) return std::nullopt;
+  if (op == GOp::Gt || op == GOp::Ge) std::swap(x, y);
+  const bool strict = op == GOp::Lt || op == GOp::Gt;  // x < y or x <= y now
+  const Shape& shape = b.shape(c.operands[0]);
+  for (const Affine* a : {&*x, &*y}) {
+    for (const Dim& d : a->coefficients) {
+      if (!facts.known_less_equal(0, d)) return std::nullopt;
+    }
+  }
+  const auto [x_least, x_most] = bounds(facts, *x, shape);
+  const auto [y_least, y_most] = bounds(facts, *y, shape);
+  const bool yes = strict ? facts.known_less(x_most, y_least) : facts.known_less_equal(x_most, y_least);
+  const bool no = strict ? facts.known_less_equal(y_most, x_least) : facts.known_less(y_most, x_least);
+  if (!yes && !no) return std::nullopt;
+  return b.splat(result_type(c), yes ? 1 : 0);
 }
 
 // A constant of equal elements is one element spread out.
@@ -115,6 +143,7 @@ const std::vector<Rule>& index_rules() {
   static const std::vector<Rule> rules{
       {"gather-of-run", gather_of_run},
       {"gather-of-splat", gather_of_splat},
+      {"settled-comparison", settled_comparison},
       {"constant-of-equals", constant_of_equals},
   };
   return rules;

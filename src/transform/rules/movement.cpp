@@ -41,7 +41,7 @@ Answer reshape(const RewriteContext& c) {
   const DimFacts& facts = c.builder.graph().facts;
   const Shape& to = result_type(c).shape;
   const Shape middle = c.builder.shape(c.operands[0]);
-  if (known_equal(facts, middle, to)) return c.operands[0];
+  if (graph::known_equal(facts, middle, to)) return c.operands[0];
   const Node* inner = operand_def(c, 0, GOp::Reshape);
   // The middle shape may be a claim about sizes that is checked when they are known: it stays then.
   if (!inner || !facts.known_equal(product(c.builder.shape(inner->operands[0])), product(middle))) return std::nullopt;
@@ -81,7 +81,7 @@ Answer movement_of_splat(const RewriteContext& c) {
 Answer broadcast(const RewriteContext& c) {
   if (c.node.op != GOp::Broadcast) return std::nullopt;
   const Shape& to = result_type(c).shape;
-  if (known_equal(c.builder.graph().facts, c.builder.shape(c.operands[0]), to)) return c.operands[0];
+  if (graph::known_equal(c.builder.graph().facts, c.builder.shape(c.operands[0]), to)) return c.operands[0];
   const Node* inner = operand_def(c, 0, GOp::Broadcast);
   if (!inner) return std::nullopt;
   const Axes axes = permuted(c.node.attrs.ints(Attr::Axes), inner->attrs.ints(Attr::Axes));
@@ -125,7 +125,7 @@ Answer slice(const RewriteContext& c) {
   const auto zero = [](const Dim& d) { return d.is(0); };
   if (!std::all_of(starts.begin(), starts.end(), zero)) return std::nullopt;
   if (!std::all_of(steps.begin(), steps.end(), [](std::int64_t s) { return s == 1; })) return std::nullopt;
-  return known_equal(c.builder.graph().facts, c.builder.shape(same), attrs.dims(Attr::Sizes)) ? Answer(same) : std::nullopt;
+  return graph::known_equal(c.builder.graph().facts, c.builder.shape(same), attrs.dims(Attr::Sizes)) ? Answer(same) : std::nullopt;
 }
 
 // A slice that lies within one operand of a concatenation.
@@ -160,7 +160,8 @@ bool continues(const Graph& g, ValueId a, ValueId b, std::int64_t axis) {
   Shape starts = x->attrs.dims(Attr::Starts), sizes = x->attrs.dims(Attr::Sizes);
   starts[axis] = starts[axis] + sizes[axis];
   sizes[axis] = y->attrs.dims(Attr::Sizes)[axis];
-  return known_equal(g.facts, starts, y->attrs.dims(Attr::Starts)) && known_equal(g.facts, sizes, y->attrs.dims(Attr::Sizes));
+  return graph::known_equal(g.facts, starts, y->attrs.dims(Attr::Starts)) &&
+         graph::known_equal(g.facts, sizes, y->attrs.dims(Attr::Sizes));
 }
 
 // A concatenation of one, with empty operands, or of slices that continue each other.
