@@ -40,6 +40,7 @@ struct LoadOptions {
   std::map<std::string, SymbolRange> ranges;       // of named sizes: the program runs every size in its range
   std::map<std::string, std::int64_t> sizes;       // named sizes that are fixed when loading
   std::set<std::string> given;                     // inputs with a default value that are to be inputs all the same
+  std::map<std::string, Tensor> known;             // inputs that are compiled in with these values: no inputs any more
 };
 
 class WEFT_API Model {

@@ -42,6 +42,7 @@ Result<Model> load(const std::string& path, const LoadOptions& options) {
     how.ranges = options.ranges;
     how.fixed = options.sizes;
     how.given = options.given;
+    how.known = options.known;
     onnx::Imported imported = WEFT_TRY(onnx::import_model(state->source, how));
     state->inputs = ports(imported.graph, imported.graph.inputs(), imported.input_names);
     state->outputs = ports(imported.graph, imported.graph.outputs(), imported.output_names);

@@ -19,21 +19,36 @@ namespace {
 
 using onnx::DataValue;
 
-// The names of the inputs that the case has a file for: one with a default may be among them.
-Result<std::set<std::string>> given_inputs(const TestCase& test) {
+// The tensors that the case has a file for, by the input's name: one with a default may be among them.
+Result<std::map<std::string, Tensor>> given_inputs(const TestCase& test) {
   const onnx::Model model = WEFT_TRY(onnx::read_model_file(test.model));
-  std::set<std::string> given;
+  std::map<std::string, Tensor> given;
   for (std::size_t i = 0; model.graph && i < model.graph->inputs.size(); ++i) {
     const fs::path path = fs::path(test.data_sets[0]) / fmt::format("input_{}.pb", i);
-    if (fs::exists(path)) given.insert(model.graph->inputs[i].name);
+    if (!fs::exists(path)) continue;
+    const DataValue value = WEFT_TRY(onnx::read_data_file(path.string(), model.graph->inputs[i].type));
+    if (const Tensor* tensor = std::get_if<Tensor>(&value.value)) given[model.graph->inputs[i].name] = *tensor;
   }
   return given;
 }
 
+// A model whose axes, shapes or factors are inputs is loaded for the values that the case gives them.
+Result<Model> load_case(const TestCase& test) {
+  constexpr std::int64_t kMostElements = 64;
+  LoadOptions how;
+  if (test.data_sets.empty()) return load(test.model, how);
+  const std::map<std::string, Tensor> given = WEFT_TRY(given_inputs(test));
+  for (const auto& [name, value] : given) how.given.insert(name);
+  Result<Model> model = load(test.model, how);
+  if (model.ok() || model.error().kind() != ErrorKind::Unsupported) return model;
+  for (const auto& [name, value] : given) {
+    if (value.rank() <= 1 && value.size() <= kMostElements && !is_string(value.dtype())) how.known[name] = value;
+  }
+  return load(test.model, how);
+}
+
 Result<Program> build(const TestCase& test, const Judging& how) {
-  LoadOptions how_to_load;
-  if (!test.data_sets.empty()) how_to_load.given = WEFT_TRY(given_inputs(test));
-  const Model model = WEFT_TRY(load(test.model, how_to_load));
+  const Model model = WEFT_TRY(load_case(test));
   CompileOptions options;
   options.target = how.target;
   options.threads = 1;

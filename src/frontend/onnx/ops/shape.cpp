@@ -109,25 +109,33 @@ Result<void> bit_cast(NodeContext& c) {
   return {};
 }
 
-// The sizes are symbols: 0 (copy the axis) and -1 (what is left) are written as arithmetic on them. For s >= -1:
-// zero(s) = max(0, 1 - s^2) is 1 for 0 only, rest(s) = max(0, -s) is 1 for -1 only.
+// What the sizes mean (0 copies an axis, -1 is what is left) is worked out by small tensors when they are known.
 Result<void> reshape_at_run_time(NodeContext& c) {
+  if (c.rank(1) != 1 || !c.shape(1)[0].is_const()) return c.missing("a shape of a length known only at run time");
   bool allow_zero = c.integer("allowzero", 0) != 0;
   const Shape from = c.shape(0);
-  Shape sizes = WEFT_TRY(c.dims_or_bind(1, "shape", SymbolRange{-1, std::int64_t{1} << 40, 1}));
-  Dim known = 1;
-  std::vector<Dim> rest;
-  for (std::size_t k = 0; k < sizes.size(); ++k) {
-    Dim s = sizes[k];
-    rest.push_back(max(Dim(0), -s));
-    if (!allow_zero && k < from.size()) sizes[k] = s + max(Dim(0), 1 - s * s) * from[k];
-    sizes[k] = sizes[k] + rest[k] * 2;
-    known = known * sizes[k];
+  auto& b = c.b;
+  auto number = [&](std::int64_t v) { return b.constant(Tensor::scalar_i64(DType::I64, v)); };
+  auto size_of = [&](const Dim& d) { return b.reshape(b.shape_value({d}), {}); };
+  std::vector<ValueId> sizes, inferred;
+  ValueId known = number(1), zero = number(0), one = number(1);
+  for (std::int64_t k = 0; k < c.shape(1)[0].value(); ++k) {
+    ValueId s = b.cast(b.reshape(b.slice_axis(c.in(1), 0, k, 1), {}), DType::I64);
+    if (!allow_zero && k < static_cast<std::int64_t>(from.size())) {
+      s = b.select(b.binary(Op::Eq, s, zero), size_of(from[k]), s);
+    }
+    inferred.push_back(b.binary(Op::Eq, s, number(-1)));
+    sizes.push_back(s);
+    known = b.binary(Op::Mul, known, b.select(inferred.back(), one, s));
   }
+  ValueId rest = b.binary(Op::Div, size_of(product(from)), known);
+  Shape to;
   for (std::size_t k = 0; k < sizes.size(); ++k) {
-    sizes[k] = sizes[k] + rest[k] * (floor_div(product(from), max(known, Dim(1))) - 1);
+    Dim size = c.fresh_symbol("size");
+    b.nodes(Op::Bind, {b.select(inferred[k], rest, sizes[k])}, Attrs().set(Attr::Shape, Shape{size}));
+    to.push_back(size);
   }
-  c.out(0, c.b.reshape(c.in(0), std::move(sizes)));
+  c.out(0, b.reshape(c.in(0), std::move(to)));
   return {};
 }
 
