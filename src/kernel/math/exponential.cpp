@@ -38,6 +38,15 @@ Val exp_scaled(Val x, int power, const Val* low) {
   return ldexp(reduced_expm1(e.r) + 1.0, power == 0 ? e.n : e.n + e.n.whole(power));
 }
 
+Val exp2_product(Val x, double c) {
+  const double magic = 12582912.0;
+  const Val t = fma(x, c, magic);
+  const Val f = fma(x, c, -(t - magic));
+  const Val q = polynomial(
+      f, {0.6931472420692444, 0.24022233486175537, 0.05550308898091316, 0.009671908803284168, 0.0013407104415819049}, {});
+  return float_of(bits_of(fma(f, q, 1.0)) + (bits_of(t) << 23));
+}
+
 Val exp(Val x) { return exp_scaled(x, 0); }
 
 // 2 (2^(n-1) expm1(r) + 2^(n-1) - 1/2): halves, so that the largest n (128, 1024) does not overflow. Below -40 the sum

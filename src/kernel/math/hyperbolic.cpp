@@ -20,7 +20,7 @@ Val cosh(Val x) {
 
 // f32: an odd polynomial up to 5/8, then 1 - 2 / (exp(2 |x|) + 1). f64: t / (t + 2) with t = exp(2 |x|) - 1.
 Val tanh(Val x) {
-  const Val a = at_most(abs(x), 20);
+  const Val a = at_most(abs(x), by_width(x, 10, 20));
   if (x.wide()) {
     const Val t = expm1(a + a);
     return copysign(t / (t + 2.0), x);
@@ -28,8 +28,8 @@ Val tanh(Val x) {
   const Val z = a * a;
   const Val p = polynomial(z, {-0.3333328366279602, 0.13331489264965057, -0.05374329537153244, 0.02064996212720871,
                                -0.005716375540941954}, {});
-  const Val far = 1.0 - 2.0 / (exp(a + a) + 1.0);
-  return copysign(select(a < 0.625, fma(a * z, p, a), far), x);
+  const Val far = 1.0 - 2.0 / (exp2_product(a, 2.8853900817779268) + 1.0);
+  return copysign(select(a >= 0.625, far, fma(a * z, p, a)), x);  // NaN goes the near way
 }
 
 namespace {

@@ -18,6 +18,7 @@ Val exp(Val x);
 Val expm1(Val x);
 Val sigmoid(Val x);
 Val exp_scaled(Val x, int power, const Val* low = nullptr);  // exp(x + low) * 2^power
+Val exp2_product(Val x, double c);  // 2^(x c) of f32 with a normal result, to 2e-7: where it is a part of a sum
 // logarithm.cpp
 Val log(Val x);
 Val log1p(Val x);
