@@ -14,9 +14,9 @@ namespace weft::schedule {
 
 // What happens to one loop. A tiled loop contributes an axis (0 rows, 1 lanes) of `tile` elements
 // to the values inside it; a loop without a tile is a scalar counter. At most one loop per axis
-// encloses a statement. Parallel loops that are not inside another statement list with siblings
-// ("outer" loops) may go to the grid: program ids count blocks of `block` steps (a step is `tile`
-// elements, or one); the rest is a serial loop in the program.
+// encloses a statement. The parallel loops from the root on that are each the only statement of
+// their list may go to the grid: program ids count blocks of `block` steps (a step is `tile`
+// elements, or one); the rest is a loop in the program.
 struct LoopPlan {
   int axis = -1;  // -1: not tiled
   int tile = 1;   // elements per step when tiled
@@ -26,7 +26,7 @@ struct LoopPlan {
 
 struct Record {
   std::vector<LoopPlan> loops;           // by LoopId
-  std::vector<loop::LoopId> grid_order;  // loops on the grid, outermost (slowest) first
+  std::vector<loop::LoopId> grid_order;  // slowest first: of programs, and of steps in one
   std::vector<loop::StorageMap>
       maps;  // by ParamId: maps asked of constant parameters (others: as they are)
   friend bool operator==(const Record&, const Record&);

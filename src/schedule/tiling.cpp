@@ -178,29 +178,54 @@ class Tiler {
     return std::ceil(a_.extents[l] / r.loops[l].tile);
   }
 
-  void grid(Record& r) const {
+  // Whether the steps of a loop read the same panel of the operand that runs over the lanes.
+  bool reuses_panel(LoopId l) const {
+    if (!product_.rows || !product_.outer) return false;
+    const Leaf& leaf = *product_.leaf;
+    return !(leaf.lhs[product_.lanes] ? leaf.lhs[l] : leaf.rhs[l]);
+  }
+
+  // All rows pass by one panel before the next one comes: it stays in the second-level cache.
+  std::vector<LoopId> grid_order() const {
     std::vector<LoopId> order = a_.chain;
-    // Row blocks outside, lanes inside: a block of rows stays in the cache while the lanes pass.
-    if (product_.rows && product_.outer) {
-      const auto row = std::find(order.begin(), order.end(), *product_.rows);
-      const auto lane = std::find(order.begin(), order.end(), product_.lanes);
-      if (row != order.end() && lane != order.end() && lane < row) std::iter_swap(row, lane);
+    std::stable_partition(order.begin(), order.end(), [&](LoopId l) { return !reuses_panel(l); });
+    return order;
+  }
+
+  // How many row steps fill half of the second-level cache.
+  double cached_row_steps(const Record& r) const {
+    if (!product_.rows || !product_.outer) return 1;
+    const Leaf& leaf = *product_.leaf;
+    const std::vector<bool>& on = leaf.lhs[product_.lanes] ? leaf.rhs : leaf.lhs;
+    double bytes = r.loops[*product_.rows].tile * 4.0;
+    for (LoopId l : leaf.loops) {
+      if (on[l] && g_.loops[l].kind == LoopKind::Reduce) bytes *= a_.extents[l];
     }
+    return std::max(1.0, static_cast<double>(m_.l2_bytes) / 2 / bytes);
+  }
+
+  void grid(Record& r) const {
+    const std::vector<LoopId> order = grid_order();
+    const double cached = cached_row_steps(r);
     double total = 1;
     for (LoopId l : order) total *= steps(r, l);
     const double programs = std::clamp(a_.total_work / kProgramWork, 1.0,
                                        static_cast<double>(kProgramsPerCore * m_.cores));
     double rest = std::max(1.0, total / programs);  // steps that one program runs
+    double row_steps = 1;
     for (std::size_t i = order.size(); i-- > 0;) {
       LoopPlan& plan = r.loops[order[i]];
       const double n = steps(r, order[i]);
-      const double parts = std::ceil(n / std::max(1.0, std::min(n, std::floor(rest))));
+      double most = std::floor(rest);
+      if (reuses_panel(order[i])) most = std::min(most, std::floor(cached / row_steps));
+      most = std::clamp(most, 1.0, n);
+      const double parts = std::ceil(n / most);
       const bool symbolic = !g_.loops[order[i]].extent.is_const();
       plan.grid = true;
-      plan.block = static_cast<std::int64_t>(symbolic ? std::min(n, std::floor(rest))
-                                                      : std::ceil(n / parts));
+      plan.block = static_cast<std::int64_t>(symbolic ? most : std::ceil(n / parts));
       plan.block = std::max<std::int64_t>(plan.block, 1);
       rest = std::max(1.0, rest / static_cast<double>(plan.block));
+      if (reuses_panel(order[i])) row_steps *= static_cast<double>(plan.block);
     }
     r.grid_order = order;
   }

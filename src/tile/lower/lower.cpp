@@ -30,11 +30,12 @@ Result<void> Lowerer::check_record() const {
                                             static_cast<int>(i)) == 1);
     if (!good) return internal_error(fmt::format("the plan of i{} is not possible", i));
   }
-  // Grid loops stand in the chain of only statements from the root.
+  // Grid loops are the first ones of the chain of only statements from the root.
   std::size_t found = 0;
   const std::vector<Stmt>* body = &g_.body;
-  while (body->size() == 1 && body->front().kind == Stmt::Kind::Loop) {
-    found += record_.loops[body->front().id].grid;
+  while (body->size() == 1 && body->front().kind == Stmt::Kind::Loop &&
+         record_.loops[body->front().id].grid) {
+    ++found;
     body = &body->front().body;
   }
   if (found != record_.grid_order.size()) return internal_error("a loop on the grid has siblings");
@@ -80,6 +81,23 @@ void Lowerer::declare_buffers() {
     any_tile_ = any_tile_ || tiled(static_cast<LoopId>(i));
 }
 
+// Puts the grid loops into the record's order, which they may take because they are parallel and
+// perfectly nested.
+void Lowerer::order_grid() {
+  if (record_.grid_order.empty()) return;
+  std::vector<Stmt> body = std::move(g_.body);
+  for (std::size_t i = 0; i < record_.grid_order.size(); ++i) {
+    std::vector<Stmt> inner = std::move(body.front().body);
+    body = std::move(inner);
+  }
+  for (std::size_t i = record_.grid_order.size(); i-- > 0;) {
+    Stmt s = loop::loop_stmt(record_.grid_order[i], std::move(body));
+    body.clear();
+    body.push_back(std::move(s));
+  }
+  g_.body = std::move(body);
+}
+
 // program_id = mixed radix over the grid loops' block counts, the last of grid_order fastest.
 void Lowerer::split_grid() {
   if (record_.grid_order.empty()) return;
@@ -101,6 +119,7 @@ void Lowerer::split_grid() {
 Result<Lowered> Lowerer::run() {
   WEFT_TRY(check_record());
   declare_buffers();
+  order_grid();
   split_grid();
   block(g_.body);
   Lowered result;

@@ -58,6 +58,7 @@ class Lowerer {
   // lower.cpp: set-up and statements
   Result<void> check_record() const;
   void declare_buffers();
+  void order_grid();
   void split_grid();
   void block(const std::vector<Stmt>& body);
   void statement(const Stmt& s);
