@@ -79,6 +79,12 @@ struct Given {
   std::optional<Tensor> file;
 };
 
+// An input of the file whose value the model was loaded for.
+bool is_compiled_in(const Model& model, const std::string& name) {
+  const auto& inputs = model.state->source.graph->inputs;
+  return std::any_of(inputs.begin(), inputs.end(), [&](const onnx::ValueInfo& info) { return info.name == name; });
+}
+
 // "NAME=SPEC", where the name itself may hold '='.
 Result<std::map<std::string, Given>> parse_inputs(const Model& model, const std::vector<std::string>& arguments) {
   std::vector<std::string> names;
@@ -93,7 +99,9 @@ Result<std::map<std::string, Given>> parse_inputs(const Model& model, const std:
     if (!chosen) {
       const std::size_t equals = argument.find('=');
       if (equals == std::string::npos) return usage_error("--input needs NAME=SPEC").found(argument);
-      WEFT_TRY(require_one_of("input", argument.substr(0, equals), names));
+      const std::string name = argument.substr(0, equals);
+      if (is_compiled_in(model, name)) continue;
+      WEFT_TRY(require_one_of("input", name, names));
     }
     Given g{argument.substr(chosen->name.size() + 1), std::nullopt};
     const bool is_npy = g.spec.size() > 4 && g.spec.compare(g.spec.size() - 4, 4, ".npy") == 0;

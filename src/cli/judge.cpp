@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "api/specialise.h"
 #include "api/state.h"
 #include "cli/cases.h"
 #include "frontend/onnx/reader/reader.h"
@@ -32,19 +33,9 @@ Result<std::map<std::string, Tensor>> given_inputs(const TestCase& test) {
   return given;
 }
 
-// A model whose axes, shapes or factors are inputs is loaded for the values that the case gives them.
 Result<Model> load_case(const TestCase& test) {
-  constexpr std::int64_t kMostElements = 64;
-  LoadOptions how;
-  if (test.data_sets.empty()) return load(test.model, how);
-  const std::map<std::string, Tensor> given = WEFT_TRY(given_inputs(test));
-  for (const auto& [name, value] : given) how.given.insert(name);
-  Result<Model> model = load(test.model, how);
-  if (model.ok() || model.error().kind() != ErrorKind::Unsupported) return model;
-  for (const auto& [name, value] : given) {
-    if (value.rank() <= 1 && value.size() <= kMostElements && !is_string(value.dtype())) how.known[name] = value;
-  }
-  return load(test.model, how);
+  if (test.data_sets.empty()) return load(test.model);
+  return WEFT_TRY(load_for(test.model, {}, WEFT_TRY(given_inputs(test)))).model;
 }
 
 Result<Program> build(const TestCase& test, const Judging& how) {

@@ -1,15 +1,33 @@
 #include "cli/model.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <map>
 #include <set>
 
+#include "api/specialise.h"
 #include "api/state.h"
+#include "base/npy.h"
 #include "base/text.h"
 #include "cli/errors.h"
 #include "transform/pipeline.h"
 
 namespace weft::cli {
 namespace {
+
+// The inputs given as files, before the model is known: NAME=FILE.npy.
+Result<std::map<std::string, Tensor>> file_inputs(const std::vector<std::string>& arguments) {
+  std::map<std::string, Tensor> inputs;
+  for (const std::string& argument : arguments) {
+    const std::size_t equals = argument.rfind('=');
+    if (equals == std::string::npos || !argument.ends_with(".npy")) continue;
+    const std::string file = argument.substr(equals + 1);
+    WEFT_TRY(require_file(file));
+    inputs[argument.substr(0, equals)] = WEFT_TRY(read_npy(file));
+  }
+  return inputs;
+}
 
 // The names by which --dim may call sizes: those of the file.
 std::vector<std::string> named_sizes(const Model& model) {
@@ -63,7 +81,9 @@ Result<Model> load_model(const ModelArguments& a) {
   const Sizes dims = WEFT_TRY(parse_dims(a.dims));
   LoadOptions options;
   if (a.fixed) options.sizes = dims;
-  Model model = WEFT_TRY(load(a.path, options));
+  const Specialised loaded = WEFT_TRY(load_for(a.path, options, WEFT_TRY(file_inputs(a.inputs))));
+  if (!loaded.note.empty()) fmt::print(stderr, "weft: note: {}\n", loaded.note);
+  const Model& model = loaded.model;
   const std::vector<std::string> names = named_sizes(model);
   for (const auto& [name, size] : dims) WEFT_TRY(require_one_of("named dimension", name, names));
   return model;

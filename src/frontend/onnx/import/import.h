@@ -20,6 +20,10 @@ struct ImportOptions {
   std::map<std::string, Tensor> known;               // inputs whose values are known: they become constants
 };
 
+// The name under which a size that is no number is known to ImportOptions and to users: the model's own, or INPUT_AXIS
+// where it has none (a name without a letter or digit, such as "?", is none: two of them need not be equal).
+std::string size_name(const DimSpec& spec, const std::string& input, std::size_t axis);
+
 // One thing that is missing, and where.
 struct Gap {
   std::string op;        // "ai.onnx.Foo (opset 17)", "attribute 'x' of Foo", ...

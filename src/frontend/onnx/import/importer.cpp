@@ -20,12 +20,20 @@ std::string identifier(std::string_view text) {
   return s;
 }
 
+bool has_name(const DimSpec& spec) {
+  return std::any_of(spec.param.begin(), spec.param.end(), [](unsigned char c) { return std::isalnum(c); });
+}
+
 std::string op_label(const Node& node, std::int64_t opset) {
   std::string domain = node.domain.empty() ? "ai.onnx" : node.domain;
   return fmt::format("{}.{} (opset {})", domain, node.op_type, opset);
 }
 
 }  // namespace
+
+std::string size_name(const DimSpec& spec, const std::string& input, std::size_t axis) {
+  return has_name(spec) ? spec.param : fmt::format("{}_{}", input, axis);
+}
 
 ValueId Scope::find(std::string_view name) const {
   for (const Scope* s = this; s; s = s->outer) {
@@ -54,9 +62,8 @@ void Importer::add_gap(const std::string& op, const std::string& reason, const s
 
 Dim Importer::dimension(const DimSpec& spec, const std::string& input, std::size_t axis) {
   if (spec.value) return *spec.value;
-  // A parameter without a letter or digit ("?", "*") is no name: two of them need not be equal.
-  bool named = std::any_of(spec.param.begin(), spec.param.end(), [](unsigned char c) { return std::isalnum(c); });
-  std::string key = named ? spec.param : fmt::format("{}_{}", input, axis);
+  bool named = has_name(spec);
+  std::string key = size_name(spec, input, axis);
   if (auto it = options_.fixed.find(key); it != options_.fixed.end()) return it->second;
   if (auto it = symbols_.find(key); it != symbols_.end() && named) return it->second;
   SymbolRange range;
