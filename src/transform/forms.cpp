@@ -26,8 +26,6 @@ Axes positions(const Axes& order) {
 
 bool is_identity(const Axes& order) { return std::is_sorted(order.begin(), order.end()); }
 
-namespace {
-
 bool moves_only_ones(const Shape& shape, const Axes& order) {
   std::int64_t last = -1;
   for (std::int64_t axis : order) {
@@ -37,6 +35,8 @@ bool moves_only_ones(const Shape& shape, const Axes& order) {
   }
   return true;
 }
+
+namespace {
 
 bool spreads(const Node* node) {
   return node && (node->op == GOp::Broadcast || node->op == GOp::Iota || node->op == GOp::Constant);

@@ -21,6 +21,7 @@ struct Form {
 Axes channels_last(std::size_t rank);       // 0, 2, ..., rank - 1, 1
 Axes positions(const Axes& order);          // the inverse: where each axis is stored
 bool is_identity(const Axes& order);
+bool moves_only_ones(const Shape& shape, const Axes& order);  // such a transpose is a reshape
 
 template <class T>
 std::vector<T> permuted(const std::vector<T>& list, const Axes& order) {

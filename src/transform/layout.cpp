@@ -19,10 +19,10 @@ namespace {
 
 // Below this many output channels (of one group) lanes over channels are mostly empty.
 constexpr std::int64_t kFewChannels = 8;
-// From this many on, a padded copy of the input costs less than masks in the kernel.
+// From this many on, a padded copy of the input costs less than masks in the kernel, depthwise ones included.
 constexpr std::int64_t kPadChannels = 16;
 // Operations per input element from which a transposed copy of the input is paid back.
-constexpr std::int64_t kPayback = 64;
+constexpr std::int64_t kPayback = 16;
 
 bool all(const Axes& list, std::int64_t value) {
   return std::all_of(list.begin(), list.end(), [&](std::int64_t v) { return v == value; });
@@ -77,7 +77,7 @@ bool pays(const RewriteContext& c, const Conv& conv, const Forms& forms, const A
   if (near && (conv.pointwise() || conv.blocks())) return true;
   const std::int64_t lanes = conv.depthwise() ? conv.out : conv.out / conv.groups;
   if (lanes < kFewChannels) return false;
-  if (near) return true;
+  if (near || conv.depthwise()) return near;
   const double work = 2.0 * static_cast<double>(conv.out / conv.groups) * static_cast<double>(conv.taps);
   return work / static_cast<double>(multiplied(conv.node.attrs.ints(Attr::Strides))) >= kPayback;
 }

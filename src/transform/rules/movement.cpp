@@ -20,10 +20,9 @@ namespace {
 // A transpose of a transpose, or one that moves nothing or only axes of size 1.
 Answer transpose(const RewriteContext& c) {
   if (c.node.op != GOp::Transpose) return std::nullopt;
-  const ValueId moved = move_axes(c.builder, c.operands[0], c.node.attrs.ints(Attr::Axes));
-  const Node* def = c.builder.graph().def(moved);
-  const bool same = def && def->op == GOp::Transpose && def->operands[0] == c.operands[0];
-  return same ? std::nullopt : Answer(moved);
+  const Axes& axes = c.node.attrs.ints(Attr::Axes);
+  const bool other = operand_def(c, 0, GOp::Transpose) || moves_only_ones(c.builder.shape(c.operands[0]), axes);
+  return other ? Answer(move_axes(c.builder, c.operands[0], axes)) : std::nullopt;
 }
 
 Answer transpose_of_broadcast(const RewriteContext& c) {
