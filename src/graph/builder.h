@@ -72,6 +72,8 @@ class Builder {
  private:
   std::vector<ValueId> folded(NodeId id);
   ValueId assert_sizes(ValueId x, const Shape& shape);
+  void pair_sizes(ValueId& a, const std::vector<std::int64_t>& a_axes, ValueId& b,
+                  const std::vector<std::int64_t>& b_axes);
   ValueId assert_size(ValueId x, std::size_t axis, const Dim& size);
   bool valid(const std::vector<ValueId>& values) const;
 

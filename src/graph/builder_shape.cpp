@@ -179,8 +179,26 @@ ValueId Builder::reduce(Op op, ValueId x, Axes axes, bool keepdims) {
   return keepdims && result >= 0 ? reshape(result, std::move(kept)) : result;
 }
 
+// Paired sizes that may be equal are taken to be: a reshape asserts it.
+void Builder::pair_sizes(ValueId& a, const Axes& a_axes, ValueId& b, const Axes& b_axes) {
+  Shape left = shape(a), right = shape(b);
+  for (std::size_t i = 0; i < std::min(a_axes.size(), b_axes.size()); ++i) {
+    if (a_axes[i] < 0 || a_axes[i] >= static_cast<std::int64_t>(left.size())) return;
+    if (b_axes[i] < 0 || b_axes[i] >= static_cast<std::int64_t>(right.size())) return;
+    Dim &x = left[a_axes[i]], &y = right[b_axes[i]];
+    if (graph_.facts.known_equal(x, y) || known_different(graph_.facts, x, y)) continue;
+    (x.is_const() ? y : x) = x.is_const() ? x : y;
+  }
+  a = reshape(a, std::move(left));
+  b = reshape(b, std::move(right));
+}
+
 ValueId Builder::dot(ValueId a, ValueId b, Axes lhs_batch, Axes rhs_batch, Axes lhs_contract,
                      Axes rhs_contract, DType dtype) {
+  if (valid({a, b})) {
+    pair_sizes(a, lhs_batch, b, rhs_batch);
+    pair_sizes(a, lhs_contract, b, rhs_contract);
+  }
   const auto agree = [&](const Axes& l, const Axes& r) {
     for (std::size_t k = 0; a >= 0 && k < l.size() && k < r.size(); ++k) {
       const auto axis = static_cast<std::size_t>(l[k]);

@@ -83,7 +83,7 @@ Result<void> conv_transpose(NodeContext& c) {
     hi.push_back(Dim(reach) - crop_hi + extra[d]);
   }
   // [C, O/g, k...] -> [g, C/g, O/g, k...] -> [g, O/g, C/g, k...] -> [O, C/g, k...], mirrored
-  const Shape& ws = c.shape(1);
+  const Shape ws = c.shape(1);
   Shape split{Dim(groups), floor_div(ws[0], Dim(groups)), ws[1]}, joined{ws[1] * groups, floor_div(ws[0], Dim(groups))};
   std::vector<std::int64_t> axes{0, 2, 1}, mirrored;
   for (std::size_t d = 0; d < n; ++d) {
@@ -94,11 +94,14 @@ Result<void> conv_transpose(NodeContext& c) {
   }
   ValueId w = c.b.reshape(c.b.transpose(c.b.reshape(c.in(1), split), axes), joined);
   w = c.b.node(Op::Reverse, {w}, Attrs().set(Attr::Axes, mirrored));
+  Shape xs = c.shape(0);
+  if (!xs[1].is_const()) xs[1] = ws[0];
+  ValueId x = c.b.reshape(c.in(0), xs);
   Attrs attrs;
   attrs.set(Attr::Strides, std::vector<std::int64_t>(n, 1)).set(Attr::Lo, lo).set(Attr::Hi, hi);
   attrs.set(Attr::Dilations, dilations).set(Attr::BaseDilations, strides).set(Attr::Groups, groups);
   attrs.set(Attr::ChannelsLast, false).set(Attr::DType, c.dtype(0));
-  c.out(0, add_bias(c, c.b.node(Op::Conv, {c.in(0), w}, std::move(attrs)), 2));
+  c.out(0, add_bias(c, c.b.node(Op::Conv, {x, w}, std::move(attrs)), 2));
   return {};
 }
 
@@ -111,11 +114,17 @@ constexpr OpEntry kOps[] = {
 }  // namespace
 
 Result<ValueId> convolution(NodeContext& c, ValueId x, ValueId w, DType result) {
-  const Shape xs = c.b.shape(x), ws = c.b.shape(w);
+  Shape xs = c.b.shape(x);
+  const Shape ws = c.b.shape(w);
   if (xs.size() < 3 || ws.size() != xs.size()) return c.bad("X and W must have the same rank, at least 3");
   Window window = WEFT_TRY(window_of(c, spatial_of(xs), WEFT_TRY(kernel_of(c, ws))));
   std::int64_t groups = c.integer("group", 1);
   if (groups < 1) return c.bad("group must be at least 1");
+  // A symbolic number of channels is what the weights say.
+  if (!xs[1].is_const()) {
+    xs[1] = ws[1] * groups;
+    x = c.b.reshape(x, xs);
+  }
   Attrs attrs;
   attrs.set(Attr::Strides, window.strides).set(Attr::Lo, window.lo).set(Attr::Hi, window.hi);
   attrs.set(Attr::Dilations, window.dilations).set(Attr::Groups, groups).set(Attr::ChannelsLast, false);
