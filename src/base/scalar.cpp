@@ -27,24 +27,36 @@ std::int64_t least(DType t) { return is_signed_int(t) ? -greatest(t) - 1 : 0; }
 
 ScalarOp op_of(Combine c) {
   switch (c) {
-    case Combine::Sum: return ScalarOp::Add;
-    case Combine::Prod: return ScalarOp::Mul;
-    case Combine::Max: return ScalarOp::Max;
-    case Combine::Min: return ScalarOp::Min;
-    case Combine::And: return ScalarOp::And;
-    case Combine::Or: return ScalarOp::Or;
-    case Combine::None: break;
+    case Combine::Sum:
+      return ScalarOp::Add;
+    case Combine::Prod:
+      return ScalarOp::Mul;
+    case Combine::Max:
+      return ScalarOp::Max;
+    case Combine::Min:
+      return ScalarOp::Min;
+    case Combine::And:
+      return ScalarOp::And;
+    case Combine::Or:
+      return ScalarOp::Or;
+    case Combine::None:
+      break;
   }
   check_failed("c != Combine::None", __FILE__, __LINE__, "a combine of nothing");
 }
 
 Scalar integer_identity(Combine c, DType t) {
   switch (c) {
-    case Combine::Prod: return {0, 1};
-    case Combine::Max: return {0, least(t)};
-    case Combine::Min: return {0, greatest(t)};
-    case Combine::And: return {0, is_signed_int(t) ? -1 : greatest(t)};
-    default: return {0, 0};
+    case Combine::Prod:
+      return {0, 1};
+    case Combine::Max:
+      return {0, least(t)};
+    case Combine::Min:
+      return {0, greatest(t)};
+    case Combine::And:
+      return {0, is_signed_int(t) ? -1 : greatest(t)};
+    default:
+      return {0, 0};
   }
 }
 
@@ -64,15 +76,36 @@ bool accepts(ScalarOp op, DType t) {
   if (is_complex(t) || is_string(t)) return false;
   if (op >= ScalarOp::Add && op <= ScalarOp::FloorDiv) return !is_bool(t);
   switch (op) {
-    case ScalarOp::Select: case ScalarOp::Cast: case ScalarOp::Bitcast: case ScalarOp::Max: case ScalarOp::Min:
-    case ScalarOp::Eq: case ScalarOp::Ne: case ScalarOp::Lt: case ScalarOp::Le: case ScalarOp::Gt: case ScalarOp::Ge:
+    case ScalarOp::Select:
+    case ScalarOp::Cast:
+    case ScalarOp::Bitcast:
+    case ScalarOp::Max:
+    case ScalarOp::Min:
+    case ScalarOp::Eq:
+    case ScalarOp::Ne:
+    case ScalarOp::Lt:
+    case ScalarOp::Le:
+    case ScalarOp::Gt:
+    case ScalarOp::Ge:
       return true;
-    case ScalarOp::Neg: case ScalarOp::Abs: case ScalarOp::Sign: case ScalarOp::Fmod: case ScalarOp::Mod:
-    case ScalarOp::Pow: case ScalarOp::Fma:
+    case ScalarOp::Neg:
+    case ScalarOp::Abs:
+    case ScalarOp::Sign:
+    case ScalarOp::Fmod:
+    case ScalarOp::Mod:
+    case ScalarOp::Pow:
+    case ScalarOp::Fma:
       return !is_bool(t);
-    case ScalarOp::Not: case ScalarOp::And: case ScalarOp::Or: case ScalarOp::Xor: return !is_float(t);
-    case ScalarOp::Shl: case ScalarOp::Shr: return is_int(t);
-    default: return is_float(t);
+    case ScalarOp::Not:
+    case ScalarOp::And:
+    case ScalarOp::Or:
+    case ScalarOp::Xor:
+      return !is_float(t);
+    case ScalarOp::Shl:
+    case ScalarOp::Shr:
+      return is_int(t);
+    default:
+      return is_float(t);
   }
 }
 
@@ -99,10 +132,14 @@ Scalar identity(Combine c, DType t) {
   if (!is_float(t)) return integer_identity(c, t);
   constexpr double inf = std::numeric_limits<double>::infinity();
   switch (c) {
-    case Combine::Prod: return {1, 0};
-    case Combine::Max: return {-inf, 0};
-    case Combine::Min: return {inf, 0};
-    default: return {0, 0};
+    case Combine::Prod:
+      return {1, 0};
+    case Combine::Max:
+      return {-inf, 0};
+    case Combine::Min:
+      return {inf, 0};
+    default:
+      return {0, 0};
   }
 }
 

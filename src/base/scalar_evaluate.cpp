@@ -1,4 +1,5 @@
-// Plain evaluation of one scalar op: floats in double (f32 fma in f32), one rounding to the result's dtype.
+// Plain evaluation of one scalar op: floats in double (f32 fma in f32), one rounding to the
+// result's dtype.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -28,7 +29,8 @@ I wrap_to(DType t, I v) {
 }
 
 [[noreturn]] void bad(ScalarOp op, DType t) {
-  check_failed("the op takes the dtype", __FILE__, __LINE__, std::string(info(op).name) + " of " + name(t));
+  check_failed("the op takes the dtype", __FILE__, __LINE__,
+               std::string(info(op).name) + " of " + name(t));
 }
 
 double float_sign(double a) { return a > 0 ? 1.0 : a < 0 ? -1.0 : a; }
@@ -46,75 +48,128 @@ double float_max(double a, double b) {
 
 double float_unary(ScalarOp op, DType t, double a) {
   switch (op) {
-    case ScalarOp::Neg: return -a;
-    case ScalarOp::Abs: return std::fabs(a);
-    case ScalarOp::Sign: return float_sign(a);
-    case ScalarOp::Ceil: return std::ceil(a);
-    case ScalarOp::Floor: return std::floor(a);
-    case ScalarOp::Round: return std::nearbyint(a);
-    case ScalarOp::Trunc: return std::trunc(a);
-    case ScalarOp::Exp: return std::exp(a);
-    case ScalarOp::Expm1: return std::expm1(a);
-    case ScalarOp::Log: return std::log(a);
-    case ScalarOp::Log1p: return std::log1p(a);
-    case ScalarOp::Sqrt: return std::sqrt(a);
-    case ScalarOp::Rsqrt: return 1 / std::sqrt(a);
-    case ScalarOp::Reciprocal: return 1 / a;
-    case ScalarOp::Sin: return std::sin(a);
-    case ScalarOp::Cos: return std::cos(a);
-    case ScalarOp::Tan: return std::tan(a);
-    case ScalarOp::Asin: return std::asin(a);
-    case ScalarOp::Acos: return std::acos(a);
-    case ScalarOp::Atan: return std::atan(a);
-    case ScalarOp::Sinh: return std::sinh(a);
-    case ScalarOp::Cosh: return std::cosh(a);
-    case ScalarOp::Tanh: return std::tanh(a);
-    case ScalarOp::Asinh: return std::asinh(a);
-    case ScalarOp::Acosh: return std::acosh(a);
-    case ScalarOp::Atanh: return std::atanh(a);
-    case ScalarOp::Erf: return std::erf(a);
-    case ScalarOp::Sigmoid: return 1 / (1 + std::exp(-a));
-    default: bad(op, t);
+    case ScalarOp::Neg:
+      return -a;
+    case ScalarOp::Abs:
+      return std::fabs(a);
+    case ScalarOp::Sign:
+      return float_sign(a);
+    case ScalarOp::Ceil:
+      return std::ceil(a);
+    case ScalarOp::Floor:
+      return std::floor(a);
+    case ScalarOp::Round:
+      return std::nearbyint(a);
+    case ScalarOp::Trunc:
+      return std::trunc(a);
+    case ScalarOp::Exp:
+      return std::exp(a);
+    case ScalarOp::Expm1:
+      return std::expm1(a);
+    case ScalarOp::Log:
+      return std::log(a);
+    case ScalarOp::Log1p:
+      return std::log1p(a);
+    case ScalarOp::Sqrt:
+      return std::sqrt(a);
+    case ScalarOp::Rsqrt:
+      return 1 / std::sqrt(a);
+    case ScalarOp::Reciprocal:
+      return 1 / a;
+    case ScalarOp::Sin:
+      return std::sin(a);
+    case ScalarOp::Cos:
+      return std::cos(a);
+    case ScalarOp::Tan:
+      return std::tan(a);
+    case ScalarOp::Asin:
+      return std::asin(a);
+    case ScalarOp::Acos:
+      return std::acos(a);
+    case ScalarOp::Atan:
+      return std::atan(a);
+    case ScalarOp::Sinh:
+      return std::sinh(a);
+    case ScalarOp::Cosh:
+      return std::cosh(a);
+    case ScalarOp::Tanh:
+      return std::tanh(a);
+    case ScalarOp::Asinh:
+      return std::asinh(a);
+    case ScalarOp::Acosh:
+      return std::acosh(a);
+    case ScalarOp::Atanh:
+      return std::atanh(a);
+    case ScalarOp::Erf:
+      return std::erf(a);
+    case ScalarOp::Sigmoid:
+      return 1 / (1 + std::exp(-a));
+    default:
+      bad(op, t);
   }
 }
 
 double float_binary(ScalarOp op, DType t, double a, double b) {
   switch (op) {
-    case ScalarOp::Add: return a + b;
-    case ScalarOp::Sub: return a - b;
-    case ScalarOp::Mul: return a * b;
-    case ScalarOp::Div: return a / b;
-    case ScalarOp::FloorDiv: return std::floor(round_to(t, a / b));
-    case ScalarOp::Fmod: return std::fmod(a, b);
-    case ScalarOp::Mod: return float_mod(a, b);
-    case ScalarOp::Pow: return std::pow(a, b);
-    case ScalarOp::Max: return float_max(a, b);
-    case ScalarOp::Min: return -float_max(-a, -b);
-    case ScalarOp::Atan2: return std::atan2(a, b);
-    default: bad(op, t);
+    case ScalarOp::Add:
+      return a + b;
+    case ScalarOp::Sub:
+      return a - b;
+    case ScalarOp::Mul:
+      return a * b;
+    case ScalarOp::Div:
+      return a / b;
+    case ScalarOp::FloorDiv:
+      return std::floor(round_to(t, a / b));
+    case ScalarOp::Fmod:
+      return std::fmod(a, b);
+    case ScalarOp::Mod:
+      return float_mod(a, b);
+    case ScalarOp::Pow:
+      return std::pow(a, b);
+    case ScalarOp::Max:
+      return float_max(a, b);
+    case ScalarOp::Min:
+      return -float_max(-a, -b);
+    case ScalarOp::Atan2:
+      return std::atan2(a, b);
+    default:
+      bad(op, t);
   }
 }
 
 template <class T>
 bool compare(ScalarOp op, DType t, T a, T b) {
   switch (op) {
-    case ScalarOp::Eq: return a == b;
-    case ScalarOp::Ne: return a != b;
-    case ScalarOp::Lt: return a < b;
-    case ScalarOp::Le: return a <= b;
-    case ScalarOp::Gt: return a > b;
-    case ScalarOp::Ge: return a >= b;
-    default: bad(op, t);
+    case ScalarOp::Eq:
+      return a == b;
+    case ScalarOp::Ne:
+      return a != b;
+    case ScalarOp::Lt:
+      return a < b;
+    case ScalarOp::Le:
+      return a <= b;
+    case ScalarOp::Gt:
+      return a > b;
+    case ScalarOp::Ge:
+      return a >= b;
+    default:
+      bad(op, t);
   }
 }
 
 I integer_unary(ScalarOp op, DType t, I a) {
   switch (op) {
-    case ScalarOp::Neg: return static_cast<I>(-static_cast<U>(a));
-    case ScalarOp::Abs: return is_signed_int(t) && a < 0 ? static_cast<I>(-static_cast<U>(a)) : a;
-    case ScalarOp::Sign: return is_signed_int(t) ? (a > 0) - (a < 0) : a != 0;
-    case ScalarOp::Not: return is_bool(t) ? !a : ~a;
-    default: bad(op, t);
+    case ScalarOp::Neg:
+      return static_cast<I>(-static_cast<U>(a));
+    case ScalarOp::Abs:
+      return is_signed_int(t) && a < 0 ? static_cast<I>(-static_cast<U>(a)) : a;
+    case ScalarOp::Sign:
+      return is_signed_int(t) ? (a > 0) - (a < 0) : a != 0;
+    case ScalarOp::Not:
+      return is_bool(t) ? !a : ~a;
+    default:
+      bad(op, t);
   }
 }
 
@@ -124,8 +179,9 @@ struct Division {
 
 Division divide(DType t, I a, I b) {
   if (b == 0) return {0, 0};
-  if (!is_signed_int(t)) return {static_cast<I>(static_cast<U>(a) / static_cast<U>(b)),
-                                 static_cast<I>(static_cast<U>(a) % static_cast<U>(b))};
+  if (!is_signed_int(t))
+    return {static_cast<I>(static_cast<U>(a) / static_cast<U>(b)),
+            static_cast<I>(static_cast<U>(a) % static_cast<U>(b))};
   if (b == -1) return {static_cast<I>(-static_cast<U>(a)), 0};
   return {a / b, a % b};
 }
@@ -161,28 +217,41 @@ bool integer_less(DType t, I a, I b) {
 
 I integer_binary(ScalarOp op, DType t, I a, I b) {
   switch (op) {
-    case ScalarOp::Add: return static_cast<I>(static_cast<U>(a) + static_cast<U>(b));
-    case ScalarOp::Sub: return static_cast<I>(static_cast<U>(a) - static_cast<U>(b));
-    case ScalarOp::Mul: return static_cast<I>(static_cast<U>(a) * static_cast<U>(b));
-    case ScalarOp::Div: return divide(t, a, b).quotient;
+    case ScalarOp::Add:
+      return static_cast<I>(static_cast<U>(a) + static_cast<U>(b));
+    case ScalarOp::Sub:
+      return static_cast<I>(static_cast<U>(a) - static_cast<U>(b));
+    case ScalarOp::Mul:
+      return static_cast<I>(static_cast<U>(a) * static_cast<U>(b));
+    case ScalarOp::Div:
+      return divide(t, a, b).quotient;
     case ScalarOp::FloorDiv: {
       const Division d = divide(t, a, b);
       return d.remainder != 0 && signs_differ(t, a, b) ? d.quotient - 1 : d.quotient;
     }
-    case ScalarOp::Fmod: return divide(t, a, b).remainder;
+    case ScalarOp::Fmod:
+      return divide(t, a, b).remainder;
     case ScalarOp::Mod: {
       const I r = divide(t, a, b).remainder;
       return r != 0 && signs_differ(t, r, b) ? r + b : r;
     }
-    case ScalarOp::Pow: return integer_pow(t, a, b);
-    case ScalarOp::Max: return integer_less(t, a, b) ? b : a;
-    case ScalarOp::Min: return integer_less(t, b, a) ? b : a;
-    case ScalarOp::And: return a & b;
-    case ScalarOp::Or: return a | b;
-    case ScalarOp::Xor: return a ^ b;
+    case ScalarOp::Pow:
+      return integer_pow(t, a, b);
+    case ScalarOp::Max:
+      return integer_less(t, a, b) ? b : a;
+    case ScalarOp::Min:
+      return integer_less(t, b, a) ? b : a;
+    case ScalarOp::And:
+      return a & b;
+    case ScalarOp::Or:
+      return a | b;
+    case ScalarOp::Xor:
+      return a ^ b;
     case ScalarOp::Shl:
-    case ScalarOp::Shr: return shift(op, t, a, b);
-    default: bad(op, t);
+    case ScalarOp::Shr:
+      return shift(op, t, a, b);
+    default:
+      bad(op, t);
   }
 }
 
@@ -204,7 +273,8 @@ Scalar bitcast(DType from, DType to, Scalar x) {
 }
 
 double fused(DType t, double a, double b, double c) {
-  if (t == DType::F32) return std::fma(static_cast<float>(a), static_cast<float>(b), static_cast<float>(c));
+  if (t == DType::F32)
+    return std::fma(static_cast<float>(a), static_cast<float>(b), static_cast<float>(c));
   return std::fma(a, b, c);
 }
 
@@ -220,22 +290,28 @@ Scalar predicate(ScalarOp op, DType from, std::span<const Scalar> x) {
 
 Scalar evaluate(ScalarOp op, DType from, DType to, std::span<const Scalar> x) {
   switch (info(op).result) {
-    case ScalarResult::Bool: return predicate(op, from, x);
-    case ScalarResult::Select: return x[0].i != 0 ? x[1] : x[2];
-    case ScalarResult::Cast: return op == ScalarOp::Cast ? cast(from, to, x[0]) : bitcast(from, to, x[0]);
-    case ScalarResult::Same: break;
+    case ScalarResult::Bool:
+      return predicate(op, from, x);
+    case ScalarResult::Select:
+      return x[0].i != 0 ? x[1] : x[2];
+    case ScalarResult::Cast:
+      return op == ScalarOp::Cast ? cast(from, to, x[0]) : bitcast(from, to, x[0]);
+    case ScalarResult::Same:
+      break;
   }
   const int arity = info(op).operands;
   if (is_float(from)) {
     if (arity == 3) return {round_to(to, fused(from, x[0].f, x[1].f, x[2].f)), 0};
-    const double r = arity == 1 ? float_unary(op, from, x[0].f) : float_binary(op, from, x[0].f, x[1].f);
+    const double r =
+        arity == 1 ? float_unary(op, from, x[0].f) : float_binary(op, from, x[0].f, x[1].f);
     return {round_to(to, r), 0};
   }
   if (arity == 3) {
     const U r = static_cast<U>(x[0].i) * static_cast<U>(x[1].i) + static_cast<U>(x[2].i);
     return {0, wrap_to(to, static_cast<I>(r))};
   }
-  const I r = arity == 1 ? integer_unary(op, from, x[0].i) : integer_binary(op, from, x[0].i, x[1].i);
+  const I r =
+      arity == 1 ? integer_unary(op, from, x[0].i) : integer_binary(op, from, x[0].i, x[1].i);
   return {0, wrap_to(to, r)};
 }
 

@@ -17,15 +17,14 @@ struct Key {
   std::int64_t imm;
   std::uint64_t fimm;
 
-  auto tie() const {
-    return std::tie(op, operands, type.dtype, type.rank, type.shape, imm, fimm);
-  }
+  auto tie() const { return std::tie(op, operands, type.dtype, type.rank, type.shape, imm, fimm); }
   bool operator<(const Key& other) const { return tie() < other.tie(); }
 };
 
 Op reduce_op_of(Combine c) {
   WEFT_CHECK(c != Combine::None, "a reduction by nothing");
-  return static_cast<Op>(static_cast<int>(Op::ReduceSum) + static_cast<int>(c) - static_cast<int>(Combine::Sum));
+  return static_cast<Op>(static_cast<int>(Op::ReduceSum) + static_cast<int>(c) -
+                         static_cast<int>(Combine::Sum));
 }
 
 }  // namespace
@@ -43,11 +42,13 @@ struct Builder::Numbering : ssa::Folding {
   explicit Numbering(Builder& builder) : b(builder), seen(1) {}
 
   Builder& b;
-  std::vector<Def> defs;                      // by value
-  std::vector<std::map<Key, ValueId>> seen;   // by depth
-  std::vector<int> floors = {0};              // by depth: how far out of it branch-only work may move
+  std::vector<Def> defs;                     // by value
+  std::vector<std::map<Key, ValueId>> seen;  // by depth
+  std::vector<int> floors = {0};  // by depth: how far out of it branch-only work may move
 
-  const Def* def(ValueId v) const { return v < static_cast<ValueId>(defs.size()) ? &defs[v] : nullptr; }
+  const Def* def(ValueId v) const {
+    return v < static_cast<ValueId>(defs.size()) ? &defs[v] : nullptr;
+  }
   void define(ValueId v, Def d) {
     if (defs.size() <= static_cast<std::size_t>(v)) defs.resize(v + 1);
     defs[v] = std::move(d);
@@ -84,22 +85,27 @@ struct Builder::Numbering : ssa::Folding {
     const ValueId v = b.append(Op::Const, {}, {scalar}, real ? 0 : value.i, real ? value.f : 0)[0];
     return type.rank == 0 ? v : b.splat(v, type.lanes());
   }
-  ValueId make(ScalarOp op, std::vector<ValueId> operands) override { return b.scalar(op, std::move(operands)); }
+  ValueId make(ScalarOp op, std::vector<ValueId> operands) override {
+    return b.scalar(op, std::move(operands));
+  }
 };
 
 Builder::Builder(std::string name)
-    : FunctionBuilder(op_table(), std::move(name)), numbering_(std::make_unique<Numbering>(*this)) {}
+    : FunctionBuilder(op_table(), std::move(name)),
+      numbering_(std::make_unique<Numbering>(*this)) {}
 Builder::~Builder() = default;
 
-std::vector<ValueId> Builder::append(Op op, std::vector<ValueId> operands, std::vector<Type> results, std::int64_t imm,
-                                     double fimm) {
+std::vector<ValueId> Builder::append(Op op, std::vector<ValueId> operands,
+                                     std::vector<Type> results, std::int64_t imm, double fimm) {
   Numbering& n = *numbering_;
   const bool pure = op_table().ops[static_cast<int>(op)].pure;
   int depth = this->depth();
   if (pure) {
     int outermost = 0;
-    for (ValueId v : operands) outermost = std::max(outermost, n.def(v) != nullptr ? n.def(v)->depth : depth);
-    const bool light = operands.empty() || op == Op::Splat || results[0] == Type::scalar(DType::I64);
+    for (ValueId v : operands)
+      outermost = std::max(outermost, n.def(v) != nullptr ? n.def(v)->depth : depth);
+    const bool light =
+        operands.empty() || op == Op::Splat || results[0] == Type::scalar(DType::I64);
     depth = light ? outermost : std::max(outermost, n.floors[depth]);
   }
   Key key{op, operands, pure ? results[0] : Type{}, imm, std::bit_cast<std::uint64_t>(fimm)};
@@ -126,12 +132,14 @@ std::vector<ValueId> Builder::append(Op op, std::vector<ValueId> operands, std::
 ValueId Builder::constant(DType dtype, double value) {
   if (!is_float(dtype)) return constant_i64(static_cast<std::int64_t>(value), dtype);
   const Scalar wide{value, 0};
-  return numbering_->make_constant(Type::scalar(dtype), evaluate(ScalarOp::Cast, DType::F64, dtype, {&wide, 1}));
+  return numbering_->make_constant(Type::scalar(dtype),
+                                   evaluate(ScalarOp::Cast, DType::F64, dtype, {&wide, 1}));
 }
 
 ValueId Builder::constant_i64(std::int64_t value, DType dtype) {
   const Scalar wide{0, value};
-  return numbering_->make_constant(Type::scalar(dtype), evaluate(ScalarOp::Cast, DType::I64, dtype, {&wide, 1}));
+  return numbering_->make_constant(Type::scalar(dtype),
+                                   evaluate(ScalarOp::Cast, DType::I64, dtype, {&wide, 1}));
 }
 
 ValueId Builder::constant_like(ValueId x, double value) {
@@ -139,7 +147,9 @@ ValueId Builder::constant_like(ValueId x, double value) {
   return splat(constant(t.dtype, value), t.rank == 0 ? 0 : t.lanes());
 }
 
-ValueId Builder::size(int number) { return append(Op::Size, {}, {Type::scalar(DType::I64)}, number)[0]; }
+ValueId Builder::size(int number) {
+  return append(Op::Size, {}, {Type::scalar(DType::I64)}, number)[0];
+}
 ValueId Builder::program_id() { return append(Op::ProgramId, {}, {Type::scalar(DType::I64)})[0]; }
 
 ValueId Builder::splat(ValueId x, int lanes) {
@@ -148,7 +158,9 @@ ValueId Builder::splat(ValueId x, int lanes) {
   return append(Op::Splat, {x}, {Type::vector(type(x).dtype, lanes)})[0];
 }
 
-ValueId Builder::iota(DType dtype, int lanes) { return append(Op::Iota, {}, {Type::vector(dtype, lanes)})[0]; }
+ValueId Builder::iota(DType dtype, int lanes) {
+  return append(Op::Iota, {}, {Type::vector(dtype, lanes)})[0];
+}
 
 ValueId Builder::extract(ValueId x, int lane) {
   const auto* d = numbering_->def(x);
@@ -160,7 +172,9 @@ ValueId Builder::extract(ValueId x, int lane) {
   return append(Op::Extract, {x}, {Type::scalar(type(x).dtype)}, lane)[0];
 }
 
-ValueId Builder::insert(ValueId x, ValueId scalar, int lane) { return append(Op::Insert, {x, scalar}, {type(x)}, lane)[0]; }
+ValueId Builder::insert(ValueId x, ValueId scalar, int lane) {
+  return append(Op::Insert, {x, scalar}, {type(x)}, lane)[0];
+}
 
 ValueId Builder::scalar(ScalarOp op, std::vector<ValueId> operands) {
   WEFT_CHECK(info(op).result != ScalarResult::Cast, "casts name their dtype");
@@ -168,8 +182,8 @@ ValueId Builder::scalar(ScalarOp op, std::vector<ValueId> operands) {
   const Type result = info(op).result == ScalarResult::Bool ? operand.with(DType::Bool) : operand;
   const std::size_t first = op == ScalarOp::Select ? 1 : 0;
   for (std::size_t i = first; i < operands.size(); ++i) {
-    WEFT_CHECK(type(operands[i]) == operand,
-               std::string(info(op).name) + " of " + str(type(operands[i])) + " and " + str(operand));
+    WEFT_CHECK(type(operands[i]) == operand, std::string(info(op).name) + " of " +
+                                                 str(type(operands[i])) + " and " + str(operand));
   }
   if (const ValueId v = ssa::fold(*numbering_, op, operands, result); v >= 0) return v;
   return append(from_scalar(op), std::move(operands), {result})[0];
@@ -186,7 +200,8 @@ ValueId Builder::bitcast(ValueId x, DType dtype) {
   WEFT_CHECK(bits(type(x).dtype) == bits(dtype), "a bitcast keeps the width");
   std::vector<ValueId> operands = {x};
   const Type result = type(x).with(dtype);
-  if (const ValueId v = ssa::fold(*numbering_, ScalarOp::Bitcast, operands, result); v >= 0) return v;
+  if (const ValueId v = ssa::fold(*numbering_, ScalarOp::Bitcast, operands, result); v >= 0)
+    return v;
   return append(Op::Bitcast, std::move(operands), {result})[0];
 }
 
@@ -196,7 +211,8 @@ ValueId Builder::load(int buffer, ValueId index, int lanes, ValueId mask) {
   const DType t = f_.buffers[buffer].dtype;
   std::vector<ValueId> operands = {index};
   if (mask >= 0) operands.push_back(mask);
-  return append(Op::Load, std::move(operands), {lanes == 0 ? Type::scalar(t) : Type::vector(t, lanes)}, buffer)[0];
+  return append(Op::Load, std::move(operands),
+                {lanes == 0 ? Type::scalar(t) : Type::vector(t, lanes)}, buffer)[0];
 }
 
 void Builder::store(int buffer, ValueId value, ValueId index, ValueId mask) {
@@ -208,7 +224,8 @@ void Builder::store(int buffer, ValueId value, ValueId index, ValueId mask) {
 ValueId Builder::gather(int buffer, ValueId index, ValueId mask) {
   std::vector<ValueId> operands = {index};
   if (mask >= 0) operands.push_back(mask);
-  return append(Op::Gather, std::move(operands), {type(index).with(f_.buffers[buffer].dtype)}, buffer)[0];
+  return append(Op::Gather, std::move(operands), {type(index).with(f_.buffers[buffer].dtype)},
+                buffer)[0];
 }
 
 void Builder::scatter(int buffer, ValueId value, ValueId index, ValueId mask) {
@@ -229,7 +246,8 @@ void Builder::check(ValueId ok, int code) {
 }
 
 Builder::Loop Builder::begin_for(ValueId lo, ValueId hi, ValueId step, std::vector<ValueId> inits) {
-  Loop loop = FunctionBuilder::begin_for(static_cast<std::uint16_t>(Op::For), lo, hi, step, std::move(inits));
+  Loop loop = FunctionBuilder::begin_for(static_cast<std::uint16_t>(Op::For), lo, hi, step,
+                                         std::move(inits));
   numbering_->open(false);
   numbering_->define_here({loop.iv});
   numbering_->define_here(loop.carried);

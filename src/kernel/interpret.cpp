@@ -1,4 +1,5 @@
-// Plain evaluation, lane by lane, with every access checked. Lanes of reductions combine pairwise, as emitters do.
+// Plain evaluation, lane by lane, with every access checked. Lanes of reductions combine pairwise,
+// as emitters do.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +13,8 @@ namespace {
 
 class Interpreter {
  public:
-  Interpreter(const Function& f, std::span<const BufferView> buffers, std::span<const std::int64_t> sizes)
+  Interpreter(const Function& f, std::span<const BufferView> buffers,
+              std::span<const std::int64_t> sizes)
       : f_(f), views_(buffers.begin(), buffers.end()), sizes_(sizes) {
     std::size_t total = 0;
     for (const Type& t : f.types) {
@@ -91,30 +93,36 @@ class Interpreter {
   }
 
   void reduce(const ssa::Inst& i) {
-    const auto c = static_cast<Combine>(i.op - static_cast<int>(Op::ReduceSum) + static_cast<int>(Combine::Sum));
+    const auto c = static_cast<Combine>(i.op - static_cast<int>(Op::ReduceSum) +
+                                        static_cast<int>(Combine::Sum));
     const ValueId x = i.operands[0];
     std::vector<Scalar> parts(lanes(x), lanes(x) + count(x));
     while (parts.size() > 1) {
       const std::size_t half = (parts.size() + 1) / 2;
-      for (std::size_t n = 0; n + half < parts.size(); ++n) parts[n] = combine(c, dtype(x), parts[n], parts[n + half]);
+      for (std::size_t n = 0; n + half < parts.size(); ++n)
+        parts[n] = combine(c, dtype(x), parts[n], parts[n + half]);
       parts.resize(half);
     }
     *lanes(i.results[0]) = parts[0];
   }
 
-  // Calls visit(lane, element) for the lanes that the mask lets through; `first` is the index's operand.
+  // Calls visit(lane, element) for the lanes that the mask lets through; `first` is the index's
+  // operand.
   template <class Visit>
   Result<void> access(const ssa::Inst& i, int width, int first, Visit visit) {
     const BufferView& view = views_[i.imm];
     const ValueId index = i.operands[first];
     const bool own = f_.type(index).rank == 1;
-    const Scalar* mask = i.operands.size() > static_cast<std::size_t>(first) + 1 ? lanes(i.operands[first + 1]) : nullptr;
+    const Scalar* mask = i.operands.size() > static_cast<std::size_t>(first) + 1
+                             ? lanes(i.operands[first + 1])
+                             : nullptr;
     for (int lane = 0; lane < width; ++lane) {
       if (mask != nullptr && mask[lane].i == 0) continue;
       const std::int64_t at = own ? lanes(index)[lane].i : integer(index) + lane;
       if (at < 0 || at >= view.elements) {
-        return user_error("out-of-range", fmt::format("{} at {} of buffer {} of {} elements, program {}",
-                                                      f_.info(i).name, at, i.imm, view.elements, pid_))
+        return user_error("out-of-range",
+                          fmt::format("{} at {} of buffer {} of {} elements, program {}",
+                                      f_.info(i).name, at, i.imm, view.elements, pid_))
             .at(fmt::format("@{}", f_.name));
       }
       visit(lane, at);
@@ -140,7 +148,9 @@ class Interpreter {
   void ldexp(const ssa::Inst& i) {
     const ValueId r = i.results[0];
     for (int lane = 0; lane < count(r); ++lane) {
-      const Scalar wide{std::ldexp(lanes(i.operands[0])[lane].f, static_cast<int>(lanes(i.operands[1])[lane].i)), 0};
+      const Scalar wide{
+          std::ldexp(lanes(i.operands[0])[lane].f, static_cast<int>(lanes(i.operands[1])[lane].i)),
+          0};
       lanes(r)[lane] = evaluate(ScalarOp::Cast, DType::F64, dtype(r), {&wide, 1});
     }
   }
@@ -158,14 +168,24 @@ class Interpreter {
     Scalar* r = lanes(i.results[0]);
     const int n = count(i.results[0]);
     switch (static_cast<Op>(i.op)) {
-      case Op::Const: *r = {i.fimm, i.imm}; return;
-      case Op::Size: *r = {0, sizes_[i.imm]}; return;
-      case Op::ProgramId: *r = {0, pid_}; return;
-      case Op::Splat: std::fill_n(r, n, *lanes(i.operands[0])); return;
+      case Op::Const:
+        *r = {i.fimm, i.imm};
+        return;
+      case Op::Size:
+        *r = {0, sizes_[i.imm]};
+        return;
+      case Op::ProgramId:
+        *r = {0, pid_};
+        return;
+      case Op::Splat:
+        std::fill_n(r, n, *lanes(i.operands[0]));
+        return;
       case Op::Iota:
         for (int lane = 0; lane < n; ++lane) r[lane] = {0, lane};
         return;
-      case Op::Extract: *r = lanes(i.operands[0])[i.imm]; return;
+      case Op::Extract:
+        *r = lanes(i.operands[0])[i.imm];
+        return;
       default:  // Insert
         std::copy_n(lanes(i.operands[0]), n, r);
         r[i.imm] = *lanes(i.operands[1]);
@@ -176,16 +196,29 @@ class Interpreter {
     const Op op = static_cast<Op>(i.op);
     if (const auto s = as_scalar(op)) return elementwise(i, *s), Result<void>();
     switch (op) {
-      case Op::Load: case Op::Gather: return read(i);
-      case Op::Store: case Op::Scatter: return write(i);
-      case Op::ReduceSum: case Op::ReduceProd: case Op::ReduceMax: case Op::ReduceMin: case Op::ReduceAnd:
+      case Op::Load:
+      case Op::Gather:
+        return read(i);
+      case Op::Store:
+      case Op::Scatter:
+        return write(i);
+      case Op::ReduceSum:
+      case Op::ReduceProd:
+      case Op::ReduceMax:
+      case Op::ReduceMin:
+      case Op::ReduceAnd:
       case Op::ReduceOr:
         return reduce(i), Result<void>();
-      case Op::Ldexp: return ldexp(i), Result<void>();
-      case Op::Check: return check(i);
-      case Op::For: return loop(i);
-      case Op::If: return branch(i);
-      default: return source(i), Result<void>();
+      case Op::Ldexp:
+        return ldexp(i), Result<void>();
+      case Op::Check:
+        return check(i);
+      case Op::For:
+        return loop(i);
+      case Op::If:
+        return branch(i);
+      default:
+        return source(i), Result<void>();
     }
   }
 
@@ -206,8 +239,9 @@ Result<void> interpret(const Function& function, std::span<const BufferView> buf
   std::size_t memory = 0;
   for (const ssa::Buffer& b : function.buffers) memory += b.space == ssa::Space::Memory;
   if (buffers.size() != memory || sizes.size() != static_cast<std::size_t>(function.sizes)) {
-    return user_error("bad-arguments", fmt::format("{} buffers and {} sizes for a kernel of {} and {}", buffers.size(),
-                                                   sizes.size(), memory, function.sizes));
+    return user_error("bad-arguments",
+                      fmt::format("{} buffers and {} sizes for a kernel of {} and {}",
+                                  buffers.size(), sizes.size(), memory, function.sizes));
   }
   Interpreter interpreter(function, buffers, sizes);
   WEFT_TRY(interpreter.allocate());

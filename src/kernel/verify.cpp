@@ -13,7 +13,8 @@ class Verifier {
 
   Result<void> run() {
     for (const Type& t : f_.types) {
-      if (t.rank > 1 || t.lanes() < 1 || t.lanes() > kMaxLanes) return bad("a value of type " + str(t));
+      if (t.rank > 1 || t.lanes() < 1 || t.lanes() > kMaxLanes)
+        return bad("a value of type " + str(t));
     }
     return block(f_.body);
   }
@@ -47,21 +48,26 @@ class Verifier {
     }
     if (!accepts(op, type.dtype)) return bad(i, "not for this dtype");
     const bool moves = row.result == ScalarResult::Cast || row.result == ScalarResult::Select;
-    if (!moves && is_float(type.dtype) && bits(type.dtype) < 32) return bad(i, "narrow floats are cast to f32 first");
-    const bool fits = row.result == ScalarResult::Bool     ? result == type.with(DType::Bool)
-                      : row.result == ScalarResult::Cast   ? result == type.with(result.dtype)
-                                                           : result == type;
+    if (!moves && is_float(type.dtype) && bits(type.dtype) < 32)
+      return bad(i, "narrow floats are cast to f32 first");
+    const bool fits = row.result == ScalarResult::Bool   ? result == type.with(DType::Bool)
+                      : row.result == ScalarResult::Cast ? result == type.with(result.dtype)
+                                                         : result == type;
     if (!fits) return bad(i, "a result of " + str(result));
-    if (op == ScalarOp::Cast && !accepts(op, result.dtype)) return bad(i, "a cast to " + str(result));
-    if (op == ScalarOp::Bitcast && bits(result.dtype) != bits(type.dtype)) return bad(i, "a bitcast to " + str(result));
-    if (op == ScalarOp::Select && operand(i, 0) != type.with(DType::Bool)) return bad(i, "a bool for each lane is needed");
+    if (op == ScalarOp::Cast && !accepts(op, result.dtype))
+      return bad(i, "a cast to " + str(result));
+    if (op == ScalarOp::Bitcast && bits(result.dtype) != bits(type.dtype))
+      return bad(i, "a bitcast to " + str(result));
+    if (op == ScalarOp::Select && operand(i, 0) != type.with(DType::Bool))
+      return bad(i, "a bool for each lane is needed");
     return {};
   }
 
   // `first`: operand number of the index; the mask, if any, follows it.
   Result<void> access(const ssa::Inst& i, const Type& value, int first, bool lanes) {
     const ssa::Buffer& buffer = f_.buffers[i.imm];
-    if (value.dtype != buffer.dtype) return bad(i, "the buffer holds " + std::string(name(buffer.dtype)));
+    if (value.dtype != buffer.dtype)
+      return bad(i, "the buffer holds " + std::string(name(buffer.dtype)));
     const Type index = lanes ? value.with(DType::I64) : Type::scalar(DType::I64);
     if (lanes && value.rank != 1) return bad(i, "vectors are needed");
     if (operand(i, first) != index) return bad(i, "an index of " + str(index) + " is needed");
@@ -72,14 +78,16 @@ class Verifier {
     }
     const bool stores = i.results.empty();
     if (buffer.space == ssa::Space::Memory && !(stores ? buffer.written : buffer.read)) {
-      return bad(i, fmt::format("buffer {} is not declared {}", i.imm, stores ? "written" : "read"));
+      return bad(i,
+                 fmt::format("buffer {} is not declared {}", i.imm, stores ? "written" : "read"));
     }
     return {};
   }
 
   Result<void> lane(const ssa::Inst& i) {
     const Type& vector = operand(i, 0);
-    if (vector.rank != 1 || i.imm < 0 || i.imm >= vector.lanes()) return bad(i, fmt::format("there is no lane {}", i.imm));
+    if (vector.rank != 1 || i.imm < 0 || i.imm >= vector.lanes())
+      return bad(i, fmt::format("there is no lane {}", i.imm));
     const Type scalar = Type::scalar(vector.dtype);
     if (static_cast<Op>(i.op) == Op::Extract) return result(i, scalar);
     if (operand(i, 1) != scalar) return bad(i, "a scalar of " + str(scalar) + " is needed");
@@ -88,42 +96,60 @@ class Verifier {
 
   Result<void> result(const ssa::Inst& i, const Type& expected) const {
     if (f_.type(i.results[0]) == expected) return {};
-    return bad(i, fmt::format("a result of {}, {} expected", str(f_.type(i.results[0])), str(expected)));
+    return bad(
+        i, fmt::format("a result of {}, {} expected", str(f_.type(i.results[0])), str(expected)));
   }
 
   Result<void> inst(const ssa::Inst& i) {
     const Op op = static_cast<Op>(i.op);
     if (const auto s = as_scalar(op)) return scalar(i, *s);
     switch (op) {
-      case Op::Const: return result(i, Type::scalar(f_.type(i.results[0]).dtype));
-      case Op::Size: case Op::ProgramId: return result(i, Type::scalar(DType::I64));
+      case Op::Const:
+        return result(i, Type::scalar(f_.type(i.results[0]).dtype));
+      case Op::Size:
+      case Op::ProgramId:
+        return result(i, Type::scalar(DType::I64));
       case Op::Splat:
         if (operand(i, 0).rank != 0) return bad(i, "a scalar is needed");
         return result(i, Type::vector(operand(i, 0).dtype, f_.type(i.results[0]).lanes()));
       case Op::Iota: {
         const Type& t = f_.type(i.results[0]);
-        return t.rank == 1 && is_int(t.dtype) ? Result<void>() : bad(i, "an integer vector is needed");
+        return t.rank == 1 && is_int(t.dtype) ? Result<void>()
+                                              : bad(i, "an integer vector is needed");
       }
-      case Op::Extract: case Op::Insert: return lane(i);
-      case Op::Load: return access(i, f_.type(i.results[0]), 0, false);
-      case Op::Store: return access(i, operand(i, 0), 1, false);
-      case Op::Gather: return access(i, f_.type(i.results[0]), 0, true);
-      case Op::Scatter: return access(i, operand(i, 0), 1, true);
+      case Op::Extract:
+      case Op::Insert:
+        return lane(i);
+      case Op::Load:
+        return access(i, f_.type(i.results[0]), 0, false);
+      case Op::Store:
+        return access(i, operand(i, 0), 1, false);
+      case Op::Gather:
+        return access(i, f_.type(i.results[0]), 0, true);
+      case Op::Scatter:
+        return access(i, operand(i, 0), 1, true);
       case Op::Ldexp:
         if (!is_float(operand(i, 0).dtype)) return bad(i, "a float is needed");
-        if (operand(i, 1) != operand(i, 0).with(DType::I32)) return bad(i, "an i32 exponent for each lane is needed");
+        if (operand(i, 1) != operand(i, 0).with(DType::I32))
+          return bad(i, "an i32 exponent for each lane is needed");
         return result(i, operand(i, 0));
-      case Op::Check: return operand(i, 0).dtype == DType::Bool ? Result<void>() : bad(i, "a bool is needed");
-      case Op::For: case Op::If: return {};
-      default: return reduction(i);
+      case Op::Check:
+        return operand(i, 0).dtype == DType::Bool ? Result<void>() : bad(i, "a bool is needed");
+      case Op::For:
+      case Op::If:
+        return {};
+      default:
+        return reduction(i);
     }
   }
 
   Result<void> reduction(const ssa::Inst& i) {
     const Type& t = operand(i, 0);
-    const bool logical = static_cast<Op>(i.op) == Op::ReduceAnd || static_cast<Op>(i.op) == Op::ReduceOr;
+    const bool logical =
+        static_cast<Op>(i.op) == Op::ReduceAnd || static_cast<Op>(i.op) == Op::ReduceOr;
     if (t.rank != 1) return bad(i, "a vector is needed");
-    if (logical ? is_float(t.dtype) : is_float(t.dtype) && bits(t.dtype) < 32) return bad(i, "not for this dtype");
+    if (logical ? is_float(t.dtype) : is_float(t.dtype) && bits(t.dtype) < 32)
+      return bad(i, "not for this dtype");
     return result(i, Type::scalar(t.dtype));
   }
 

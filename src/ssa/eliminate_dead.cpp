@@ -16,7 +16,8 @@ void count_uses(const Block& block, std::vector<int>& uses) {
 bool pure(const Function& f, const Inst& inst) {
   if (inst.regions.empty()) return f.info(inst).pure;
   return std::all_of(inst.regions.begin(), inst.regions.end(), [&](const Block& region) {
-    return std::all_of(region.insts.begin(), region.insts.end(), [&](const Inst& i) { return pure(f, i); });
+    return std::all_of(region.insts.begin(), region.insts.end(),
+                       [&](const Inst& i) { return pure(f, i); });
   });
 }
 
@@ -32,7 +33,8 @@ void release(const Block& block, std::vector<int>& uses) {
 void sweep(const Function& f, Block& block, std::vector<int>& uses) {
   std::vector<Inst> kept;
   for (auto it = block.insts.rbegin(); it != block.insts.rend(); ++it) {
-    const bool unused = std::all_of(it->results.begin(), it->results.end(), [&](ValueId v) { return uses[v] == 0; });
+    const bool unused = std::all_of(it->results.begin(), it->results.end(),
+                                    [&](ValueId v) { return uses[v] == 0; });
     if (unused && pure(f, *it)) {
       for (ValueId v : it->operands) --uses[v];
       for (const Block& region : it->regions) release(region, uses);

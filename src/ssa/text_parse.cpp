@@ -21,7 +21,8 @@ class Parser {
     f_.name = WEFT_TRY(lexer_.global_name());
     WEFT_TRY(lexer_.expect("{"));
     while (lexer_.accept("buffer")) f_.buffers.push_back(WEFT_TRY(buffer()));
-    if (lexer_.accept("sizes")) f_.sizes = static_cast<int>(WEFT_TRY(within(1, kMaxExtent, "a number of sizes")));
+    if (lexer_.accept("sizes"))
+      f_.sizes = static_cast<int>(WEFT_TRY(within(1, kMaxExtent, "a number of sizes")));
     WEFT_TRY(insts(f_.body, 0));
     WEFT_TRY(lexer_.expect("}"));
     WEFT_TRY(lexer_.expect_end());
@@ -32,7 +33,8 @@ class Parser {
   Result<std::int64_t> within(std::int64_t lo, std::int64_t hi, const char* what) {
     const Token at = lexer_.peek();
     const std::int64_t v = WEFT_TRY(lexer_.integer(what));
-    if (v < lo || v > hi) return lexer_.error_at(at, fmt::format("{} from {} to {} is needed", what, lo, hi));
+    if (v < lo || v > hi)
+      return lexer_.error_at(at, fmt::format("{} from {} to {} is needed", what, lo, hi));
     return v;
   }
 
@@ -53,7 +55,8 @@ class Parser {
     }
     b.read = lexer_.accept("read");
     b.written = lexer_.accept("written");
-    if (b.space == Space::OnChip) b.elements = WEFT_TRY(within(0, INT64_MAX, "a number of elements"));
+    if (b.space == Space::OnChip)
+      b.elements = WEFT_TRY(within(0, INT64_MAX, "a number of elements"));
     return b;
   }
 
@@ -71,7 +74,8 @@ class Parser {
 
   Result<ValueId> define(const std::string& name, const Token& at, Type t) {
     const auto id = static_cast<ValueId>(f_.types.size());
-    if (!names_.emplace(name, id).second) return lexer_.error_at(at, fmt::format("%{} is defined twice", name));
+    if (!names_.emplace(name, id).second)
+      return lexer_.error_at(at, fmt::format("%{} is defined twice", name));
     f_.types.push_back(t);
     return id;
   }
@@ -82,7 +86,8 @@ class Parser {
     do {
       const Token at = lexer_.peek();
       const auto it = names_.find(WEFT_TRY(lexer_.value_name()));
-      if (it == names_.end()) return lexer_.error_at(at, fmt::format("%{} is not defined", at.text));
+      if (it == names_.end())
+        return lexer_.error_at(at, fmt::format("%{} is not defined", at.text));
       values.push_back(it->second);
     } while (lexer_.accept(","));
     return values;
@@ -139,7 +144,8 @@ class Parser {
     i.operands = WEFT_TRY(uses());
     for (std::size_t r = 0; r < names.size(); ++r) {
       WEFT_TRY(lexer_.expect(r == 0 ? ":" : ","));
-      // Results are numbered first but come into being behind the regions: until then their names are not known.
+      // Results are numbered first but come into being behind the regions: until then their names
+      // are not known.
       i.results.push_back(static_cast<ValueId>(f_.types.size()));
       f_.types.push_back(WEFT_TRY(type()));
     }
@@ -153,7 +159,8 @@ class Parser {
   }
 
   Result<Block> region(int depth) {
-    if (depth > kMaxDepth) return lexer_.error(fmt::format("regions nest deeper than {} levels", kMaxDepth));
+    if (depth > kMaxDepth)
+      return lexer_.error(fmt::format("regions nest deeper than {} levels", kMaxDepth));
     Block b;
     WEFT_TRY(lexer_.expect("{"));
     // `%5: i64` is an argument, `%5 = ` or `%5, ` the results of an instruction.
@@ -172,7 +179,8 @@ class Parser {
   }
 
   Result<void> insts(Block& b, int depth) {
-    while (!lexer_.peek().is("}") && !lexer_.peek().is("yield")) b.insts.push_back(WEFT_TRY(inst(depth)));
+    while (!lexer_.peek().is("}") && !lexer_.peek().is("yield"))
+      b.insts.push_back(WEFT_TRY(inst(depth)));
     return {};
   }
 
@@ -184,7 +192,8 @@ class Parser {
 // A constant of a float dtype that was written like an integer.
 void settle_constants(Function& f, Block& block) {
   for (Inst& inst : block.insts) {
-    const bool real = f.info(inst).imm == Imm::Const && !inst.results.empty() && is_float(f.type(inst.results[0]).dtype);
+    const bool real = f.info(inst).imm == Imm::Const && !inst.results.empty() &&
+                      is_float(f.type(inst.results[0]).dtype);
     if (real && inst.imm != 0) {
       inst.fimm = static_cast<double>(inst.imm);
       inst.imm = 0;

@@ -20,7 +20,8 @@ class Printer {
 
  private:
   void header(const Buffer& b) {
-    out_ += fmt::format("  buffer {} {}", name(b.dtype), b.space == Space::Memory ? "memory" : "on_chip");
+    out_ += fmt::format("  buffer {} {}", name(b.dtype),
+                        b.space == Space::Memory ? "memory" : "on_chip");
     if (b.read) out_ += " read";
     if (b.written) out_ += " written";
     if (b.space == Space::OnChip) out_ += fmt::format(" {}", b.elements);
@@ -49,10 +50,12 @@ class Printer {
 
   void inst(const Inst& i, int depth) {
     out_.append(depth * 2, ' ');
-    for (std::size_t r = 0; r < i.results.size(); ++r) out_ += (r ? ", " : "") + define(i.results[r]);
+    for (std::size_t r = 0; r < i.results.size(); ++r)
+      out_ += (r ? ", " : "") + define(i.results[r]);
     if (!i.results.empty()) out_ += " = ";
     out_ += f_.info(i).name + immediate(i) + uses(i.operands);
-    for (std::size_t r = 0; r < i.results.size(); ++r) out_ += (r ? ", " : " : ") + str(f_.type(i.results[r]));
+    for (std::size_t r = 0; r < i.results.size(); ++r)
+      out_ += (r ? ", " : " : ") + str(f_.type(i.results[r]));
     for (const Block& region : i.regions) block(region, depth);
     out_ += '\n';
   }

@@ -16,9 +16,11 @@ class Verifier {
     for (const Buffer& b : f_.buffers) {
       if (b.space == Space::Memory && on_chip) return bad("a memory buffer after an on-chip one");
       on_chip = on_chip || b.space == Space::OnChip;
-      if (b.space == Space::OnChip && b.elements < 0) return bad("an on-chip buffer of negative size");
+      if (b.space == Space::OnChip && b.elements < 0)
+        return bad("an on-chip buffer of negative size");
     }
-    if (!f_.body.args.empty() || !f_.body.yields.empty()) return bad("a body with arguments or yields");
+    if (!f_.body.args.empty() || !f_.body.yields.empty())
+      return bad("a body with arguments or yields");
     return block(f_.body, 0);
   }
 
@@ -29,11 +31,13 @@ class Verifier {
     return user_error("bad-function", std::move(what)).at(fmt::format("@{}", f_.name));
   }
   Error bad(const Inst& inst, std::string what) const {
-    return user_error("bad-function", fmt::format("{}: {}", f_.info(inst).name, what)).at(fmt::format("@{}", f_.name));
+    return user_error("bad-function", fmt::format("{}: {}", f_.info(inst).name, what))
+        .at(fmt::format("@{}", f_.name));
   }
 
   Result<void> define(ValueId v, std::vector<ValueId>& scope) {
-    if (v < 0 || v >= static_cast<ValueId>(state_.size())) return bad("a value number out of range");
+    if (v < 0 || v >= static_cast<ValueId>(state_.size()))
+      return bad("a value number out of range");
     if (state_[v] != Undefined) return bad(fmt::format("value {} is defined twice", v));
     state_[v] = Visible;
     scope.push_back(v);
@@ -50,18 +54,25 @@ class Verifier {
       return bad(inst, fmt::format("there is no {} {}", what, inst.imm));
     };
     switch (f_.info(inst).imm) {
-      case Imm::Buffer: return within(static_cast<std::int64_t>(f_.buffers.size()), "buffer");
-      case Imm::Size: return within(f_.sizes, "size");
-      case Imm::Axis: return within(2, "axis");
-      default: return {};
+      case Imm::Buffer:
+        return within(static_cast<std::int64_t>(f_.buffers.size()), "buffer");
+      case Imm::Size:
+        return within(f_.sizes, "size");
+      case Imm::Axis:
+        return within(2, "axis");
+      default:
+        return {};
     }
   }
 
-  Result<void> same_types(const Inst& inst, std::span<const ValueId> a, std::span<const ValueId> b, const char* what) {
-    if (a.size() != b.size()) return bad(inst, fmt::format("{} {}, {} expected", a.size(), what, b.size()));
+  Result<void> same_types(const Inst& inst, std::span<const ValueId> a, std::span<const ValueId> b,
+                          const char* what) {
+    if (a.size() != b.size())
+      return bad(inst, fmt::format("{} {}, {} expected", a.size(), what, b.size()));
     for (std::size_t i = 0; i < a.size(); ++i) {
       if (f_.type(a[i]) == f_.type(b[i])) continue;
-      return bad(inst, fmt::format("{} {}: {} against {}", what, i, str(f_.type(a[i])), str(f_.type(b[i]))));
+      return bad(inst, fmt::format("{} {}: {} against {}", what, i, str(f_.type(a[i])),
+                                   str(f_.type(b[i]))));
     }
     return {};
   }
@@ -73,14 +84,16 @@ class Verifier {
     for (int i = 0; i < 3; ++i) {
       if (f_.type(inst.operands[i]) != index) return bad(inst, "a bound that is no i64 scalar");
     }
-    if (body.args.empty() || f_.type(body.args[0]) != index) return bad(inst, "no i64 induction variable");
+    if (body.args.empty() || f_.type(body.args[0]) != index)
+      return bad(inst, "no i64 induction variable");
     WEFT_TRY(same_types(inst, std::span(body.args).subspan(1), inits, "carried values"));
     WEFT_TRY(same_types(inst, body.yields, inits, "yields"));
     return same_types(inst, inst.results, inits, "results");
   }
 
   Result<void> branch(const Inst& inst) {
-    if (f_.type(inst.operands[0]) != Type::scalar(DType::Bool)) return bad(inst, "the condition is no bool scalar");
+    if (f_.type(inst.operands[0]) != Type::scalar(DType::Bool))
+      return bad(inst, "the condition is no bool scalar");
     for (const Block& region : inst.regions) {
       if (!region.args.empty()) return bad(inst, "a region with arguments");
       WEFT_TRY(same_types(inst, region.yields, inst.results, "yields"));
@@ -95,7 +108,8 @@ class Verifier {
     if (operands < op.operands || (operands > op.operands && !op.variadic)) {
       return bad(i, fmt::format("{} operands, {} expected", operands, op.operands));
     }
-    if (op.results >= 0 && static_cast<int>(i.results.size()) != op.results) return bad(i, "wrong number of results");
+    if (op.results >= 0 && static_cast<int>(i.results.size()) != op.results)
+      return bad(i, "wrong number of results");
     if (static_cast<int>(i.regions.size()) != op.regions) return bad(i, "wrong number of regions");
     for (ValueId v : i.operands) {
       if (!visible(v)) return bad(i, fmt::format("operand {} is not defined here", v));

@@ -98,8 +98,10 @@ TEST(Scalar, FmaRoundsOnce) {
 }
 
 TEST(Combine, IdentitiesAreNeutral) {
-  for (DType t : {DType::Bool, DType::I8, DType::U16, DType::I64, DType::U64, DType::F32, DType::BF16}) {
-    for (Combine c : {Combine::Sum, Combine::Prod, Combine::Max, Combine::Min, Combine::And, Combine::Or}) {
+  for (DType t :
+       {DType::Bool, DType::I8, DType::U16, DType::I64, DType::U64, DType::F32, DType::BF16}) {
+    for (Combine c :
+         {Combine::Sum, Combine::Prod, Combine::Max, Combine::Min, Combine::And, Combine::Or}) {
       if (is_float(t) && (c == Combine::And || c == Combine::Or)) continue;
       for (int v : {0, 1}) {
         const Scalar x = {static_cast<double>(v), v};

@@ -19,8 +19,12 @@ struct Memory {
   }
 };
 
-int input(Builder& b, DType t = DType::F32) { return b.add_buffer({t, ssa::Space::Memory, true, false, 0}); }
-int output(Builder& b, DType t = DType::F32) { return b.add_buffer({t, ssa::Space::Memory, false, true, 0}); }
+int input(Builder& b, DType t = DType::F32) {
+  return b.add_buffer({t, ssa::Space::Memory, true, false, 0});
+}
+int output(Builder& b, DType t = DType::F32) {
+  return b.add_buffer({t, ssa::Space::Memory, false, true, 0});
+}
 
 // out[pid] = sum of 10 vectors of 4 lanes in row pid, times 2.
 Function row_sums() {
@@ -147,7 +151,8 @@ TEST(KernelInterpreter, CarriedValuesSwap) {
   Builder b("swap");
   const int out = output(b);
   const ValueId zero = b.constant_i64(0), one = b.constant_i64(1);
-  const auto loop = b.begin_for(zero, b.constant_i64(3), one, {b.constant(DType::F32, 1), b.constant(DType::F32, 2)});
+  const auto loop = b.begin_for(zero, b.constant_i64(3), one,
+                                {b.constant(DType::F32, 1), b.constant(DType::F32, 2)});
   const auto r = b.end_for({loop.carried[1], loop.carried[0]});
   b.store(out, r[0], zero);
   Memory m{{{0}}};
@@ -163,12 +168,16 @@ TEST(KernelVerify, RejectsWrongTypes) {
     return r.ok() ? std::string("ok") : std::string(r.error().what());
   };
   EXPECT_EQ(message("%0 = const(1) : i64\n%1 = load(0) %0 : f32\n"), "ok");
-  EXPECT_THAT(message("%0 = const(1) : i64\n%1 = load(0) %0 : f64\n"), HasSubstr("the buffer holds f32"));
+  EXPECT_THAT(message("%0 = const(1) : i64\n%1 = load(0) %0 : f64\n"),
+              HasSubstr("the buffer holds f32"));
   EXPECT_THAT(message("%0 = const(1) : i64\n%1 = exp %0 : i64\n"), HasSubstr("not for this dtype"));
-  EXPECT_THAT(message("%0 = const(1.0) : bf16\n%1 = add %0, %0 : bf16\n"), HasSubstr("cast to f32 first"));
+  EXPECT_THAT(message("%0 = const(1.0) : bf16\n%1 = add %0, %0 : bf16\n"),
+              HasSubstr("cast to f32 first"));
   EXPECT_THAT(message("%0 = const(1) : i64\nstore(0) %0, %0\n"), HasSubstr("the buffer holds f32"));
-  EXPECT_THAT(message("%0 = const(1) : i64\n%1 = extract(0) %0 : i64\n"), HasSubstr("there is no lane 0"));
-  EXPECT_THAT(message("%0 = iota : i64[4]\n%1 = lt %0, %0 : i64[4]\n"), HasSubstr("a result of i64[4]"));
+  EXPECT_THAT(message("%0 = const(1) : i64\n%1 = extract(0) %0 : i64\n"),
+              HasSubstr("there is no lane 0"));
+  EXPECT_THAT(message("%0 = iota : i64[4]\n%1 = lt %0, %0 : i64[4]\n"),
+              HasSubstr("a result of i64[4]"));
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ std::vector<double> run(ScalarOp op, DType t, const std::vector<std::vector<doub
   constexpr int lanes = 16;
   Builder b("math");
   std::vector<int> in;
-  for (std::size_t i = 0; i < args.size(); ++i) in.push_back(b.add_buffer({t, ssa::Space::Memory, true, false, 0}));
+  for (std::size_t i = 0; i < args.size(); ++i)
+    in.push_back(b.add_buffer({t, ssa::Space::Memory, true, false, 0}));
   const int out = b.add_buffer({t, ssa::Space::Memory, false, true, 0});
   const ValueId at = b.mul(b.program_id(), b.constant_i64(lanes));
   std::vector<ValueId> x;
@@ -30,15 +31,18 @@ std::vector<double> run(ScalarOp op, DType t, const std::vector<std::vector<doub
   std::vector<std::vector<std::uint64_t>> storage(args.size() + 1, std::vector<std::uint64_t>(n));
   std::vector<BufferView> views;
   for (std::size_t i = 0; i < storage.size(); ++i) {
-    for (std::int64_t e = 0; i < args.size() && e < static_cast<std::int64_t>(args[i].size()); ++e) {
-      store_scalar(t, storage[i].data(), e, {args[i][e], static_cast<std::int64_t>(is_float(t) ? 0 : args[i][e])});
+    for (std::int64_t e = 0; i < args.size() && e < static_cast<std::int64_t>(args[i].size());
+         ++e) {
+      store_scalar(t, storage[i].data(), e,
+                   {args[i][e], static_cast<std::int64_t>(is_float(t) ? 0 : args[i][e])});
     }
     views.push_back({storage[i].data(), n});
   }
   const auto r = interpret(f, views, {}, n / lanes);
   EXPECT_TRUE(r.ok()) << r.error().what();
   std::vector<double> result;
-  for (std::size_t e = 0; e < args[0].size(); ++e) result.push_back(load_f64(t, storage.back().data(), e));
+  for (std::size_t e = 0; e < args[0].size(); ++e)
+    result.push_back(load_f64(t, storage.back().data(), e));
   return result;
 }
 
@@ -75,13 +79,14 @@ TEST(Math, F64IsAccurate) {
       const double exact = c.reference(x[i]);
       if (std::isnan(exact) ? std::isnan(y[i]) : y[i] == exact) continue;
       const double error = std::fabs(y[i] - exact) / std::max(std::fabs(exact), 1e-307);
-      EXPECT_LT(error, 2e-15) << info(c.op).name << " of " << x[i] << " is " << y[i] << ", not " << exact;
+      EXPECT_LT(error, 2e-15) << info(c.op).name << " of " << x[i] << " is " << y[i] << ", not "
+                              << exact;
     }
   }
 }
 
-const std::vector<double> kSpecial = {0,    -0.0, 1,    -1,  0.5, -0.5, 2,    -2,       3,    -3,
-                                      1e30, -1e30, kInf, -kInf, kNan, 1.5, 7,  1e-40, 2.5, -7};
+const std::vector<double> kSpecial = {0,    -0.0,  1,    -1,    0.5,  -0.5, 2, -2,    3,   -3,
+                                      1e30, -1e30, kInf, -kInf, kNan, 1.5,  7, 1e-40, 2.5, -7};
 
 void every_pair(ScalarOp op, DType t, double (*reference)(double, double), double tolerance) {
   std::vector<double> a, b;
@@ -102,7 +107,9 @@ void every_pair(ScalarOp op, DType t, double (*reference)(double, double), doubl
   for (std::size_t i = 0; i < a.size(); ++i) {
     double exact = reference(a[i], b[i]);
     if (t == DType::F32) exact = static_cast<float>(exact);
-    const bool same = std::isnan(exact) ? std::isnan(r[i]) : r[i] == exact && std::signbit(r[i]) == std::signbit(exact);
+    const bool same = std::isnan(exact)
+                          ? std::isnan(r[i])
+                          : r[i] == exact && std::signbit(r[i]) == std::signbit(exact);
     if (same) continue;
     EXPECT_LE(std::fabs(r[i] - exact), tolerance * std::fabs(exact))
         << info(op).name << " of " << a[i] << ", " << b[i] << " is " << r[i] << ", not " << exact;
@@ -130,8 +137,10 @@ TEST(Math, BinaryF64) {
 }
 
 TEST(Math, IntegerPower) {
-  const std::vector<double> x = {3, -1, -1, 2, 0, 0, 7, 1, -3, 5}, y = {4, -3, -4, -1, -1, 0, 3, -9, 3, 0};
-  EXPECT_THAT(run(ScalarOp::Pow, DType::I32, {x, y}), testing::ElementsAre(81, -1, 1, 0, 0, 1, 343, 1, -27, 1));
+  const std::vector<double> x = {3, -1, -1, 2, 0, 0, 7, 1, -3, 5},
+                            y = {4, -3, -4, -1, -1, 0, 3, -9, 3, 0};
+  EXPECT_THAT(run(ScalarOp::Pow, DType::I32, {x, y}),
+              testing::ElementsAre(81, -1, 1, 0, 0, 1, 343, 1, -27, 1));
 }
 
 TEST(Math, LeavesNoTranscendentalOps) {

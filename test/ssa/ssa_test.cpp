@@ -71,7 +71,8 @@ TEST(Ssa, ParseErrorsSayWhere) {
   EXPECT_THAT(message("  %0 = cnst(1) : i64\n"), testing::HasSubstr("did you mean 'const'?"));
   EXPECT_THAT(message("  %0 = add %1, %1 : i64\n"), testing::HasSubstr("%1 is not defined"));
   EXPECT_THAT(message("  %0 = const(1) : i65\n"), testing::HasSubstr("there is no dtype 'i65'"));
-  EXPECT_THAT(message("  %0 = const(1) : i64\n  %0 = const(1) : i64\n"), testing::HasSubstr("defined twice"));
+  EXPECT_THAT(message("  %0 = const(1) : i64\n  %0 = const(1) : i64\n"),
+              testing::HasSubstr("defined twice"));
   EXPECT_THAT(message("  %0 = const(1) : i64[0]\n"), testing::HasSubstr("an extent from 1"));
   std::string deep = "  %0 = const(1) : bool\n";
   for (int i = 0; i < 10000; ++i) deep += "if %0 {\n";

@@ -1,5 +1,5 @@
-// What a C-like language spells differently from another. The walker (emit.cpp) does the rest: a new language is a
-// table of spellings and one implementation of Dialect.
+// What a C-like language spells differently from another. The walker (emit.cpp) does the rest: a
+// new language is a table of spellings and one implementation of Dialect.
 #pragma once
 
 #include <span>
@@ -9,11 +9,13 @@
 
 namespace weft::codegen::text {
 
-// How a scalar op reads, by the class of its operands; null: this language has no such op on them. In a template
+// How a scalar op reads, by the class of its operands; null: this language has no such op on them.
+// In a template
 //   $0 $1 $2  operands            $u0 $u1 $u2  the same seen as unsigned integers
 //   $T $U     their type, and the unsigned one of equal width     $W  the width in bits
-// A template that starts with @ is a helper of the prelude that works lane by lane: "@div" is weft_div_i32(a, b).
-// Comparisons give what the language's own do; the dialect's from_comparison makes that a bool.
+// A template that starts with @ is a helper of the prelude that works lane by lane: "@div" is
+// weft_div_i32(a, b). Comparisons give what the language's own do; the dialect's from_comparison
+// makes that a bool.
 struct Spelling {
   const char* real;
   const char* signed_int;
@@ -24,7 +26,7 @@ struct Spelling {
 class Dialect {
  public:
   virtual ~Dialect() = default;
-  virtual int max_width() const = 0;  // lanes of the widest vector; 1: none
+  virtual int max_width() const = 0;                        // lanes of the widest vector; 1: none
   virtual std::span<const Spelling> spellings() const = 0;  // by ScalarOp
   virtual bool supports(DType t) const = 0;
 
@@ -33,19 +35,24 @@ class Dialect {
   virtual std::string unsigned_type(DType t, int width) const = 0;
   virtual std::string literal(DType t, Scalar value) const = 0;
   virtual std::string splat(DType t, int width, const std::string& scalar) const = 0;
-  virtual std::string lane(DType t, int width, const std::string& x, int lane) const = 0;  // as a scalar value
-  virtual std::string set_lane(DType t, int width, const std::string& x, int lane, const std::string& scalar) const = 0;
+  virtual std::string lane(DType t, int width, const std::string& x,
+                           int lane) const = 0;  // as a scalar value
+  virtual std::string set_lane(DType t, int width, const std::string& x, int lane,
+                               const std::string& scalar) const = 0;
   virtual std::string build(DType t, int width, std::span<const std::string> lanes) const = 0;
   virtual std::string from_comparison(DType operands, int width, const std::string& x) const = 0;
   virtual std::string select(DType t, int width, const std::string& c, const std::string& a,
                              const std::string& b) const = 0;
   virtual std::string cast(DType from, DType to, int width, const std::string& x) const = 0;
   virtual std::string bitcast(DType from, DType to, int width, const std::string& x) const = 0;
-  virtual std::string ldexp(DType t, int width, const std::string& x, const std::string& n) const = 0;
-  virtual std::string all(int width, const std::string& x) const = 0;  // of bool lanes, as a condition
+  virtual std::string ldexp(DType t, int width, const std::string& x,
+                            const std::string& n) const = 0;
+  virtual std::string all(int width,
+                          const std::string& x) const = 0;  // of bool lanes, as a condition
 
   // Memory: `width` elements from `index` on.
-  virtual std::string load(DType t, int width, const std::string& buffer, const std::string& index) const = 0;
+  virtual std::string load(DType t, int width, const std::string& buffer,
+                           const std::string& index) const = 0;
   virtual std::string store(DType t, int width, const std::string& buffer, const std::string& index,
                             const std::string& value) const = 0;
 

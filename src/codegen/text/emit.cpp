@@ -1,5 +1,5 @@
-// Walks a function and prints statements. A value of many lanes is a list of variables of at most the dialect's width,
-// each a power of two wide: v7_0, v7_1 ...
+// Walks a function and prints statements. A value of many lanes is a list of variables of at most
+// the dialect's width, each a power of two wide: v7_0, v7_1 ...
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,11 +23,13 @@ class Emitter {
 
   Result<std::string> run() {
     for (const Type& t : f_.types) {
-      if (!d_.supports(t.dtype)) return unsupported("dtype", fmt::format("{} in kernel text", name(t.dtype)));
+      if (!d_.supports(t.dtype))
+        return unsupported("dtype", fmt::format("{} in kernel text", name(t.dtype)));
     }
     out_ = d_.prelude() + d_.signature(f_) + " {\n";
     for (std::size_t b = 0; b < f_.buffers.size(); ++b) {
-      if (f_.buffers[b].space == ssa::Space::OnChip) line(d_.on_chip(f_.buffers[b], fmt::format("b{}", b)));
+      if (f_.buffers[b].space == ssa::Space::OnChip)
+        line(d_.on_chip(f_.buffers[b], fmt::format("b{}", b)));
     }
     WEFT_TRY(block(f_.body));
     return out_ + "}\n";
@@ -72,7 +74,8 @@ class Emitter {
     name_value(v);
     const auto list = chunks(f_.type(v));
     for (std::size_t c = 0; c < list.size(); ++c) {
-      declare(v, static_cast<int>(c), list[c].width, make(static_cast<int>(c), list[c].first, list[c].width));
+      declare(v, static_cast<int>(c), list[c].width,
+              make(static_cast<int>(c), list[c].first, list[c].width));
     }
   }
   // Defines v from the texts of its lanes as scalars.
@@ -113,7 +116,8 @@ class Emitter {
   }
 
   // The op on texts of `width` lanes.
-  std::string apply(const char* form, ScalarOp op, DType t, int width, std::span<const std::string> x) const {
+  std::string apply(const char* form, ScalarOp op, DType t, int width,
+                    std::span<const std::string> x) const {
     const std::string value = "(" + fill(form, t, width, x) + ")";
     return info(op).result == ScalarResult::Bool ? d_.from_comparison(t, width, value) : value;
   }
@@ -135,17 +139,20 @@ class Emitter {
     }
     if (op == ScalarOp::Select) {
       define(r, [&](int c, int, int w) {
-        return d_.select(dtype(r), w, ref(i.operands[0], c), ref(i.operands[1], c), ref(i.operands[2], c));
+        return d_.select(dtype(r), w, ref(i.operands[0], c), ref(i.operands[1], c),
+                         ref(i.operands[2], c));
       });
       return {};
     }
     const char* form = spelling(d_.spellings()[static_cast<int>(op)], from);
     if (form == nullptr) {
-      return unsupported("op", fmt::format("{} of {} in this kernel language", info(op).name, name(from)));
+      return unsupported(
+          "op", fmt::format("{} of {} in this kernel language", info(op).name, name(from)));
     }
     if (form[0] == '@') {
       define_lanes(r, [&](int l) {
-        return fmt::format("weft_{}_{}({}, {})", form + 1, name(from), lane(i.operands[0], l), lane(i.operands[1], l));
+        return fmt::format("weft_{}_{}({}, {})", form + 1, name(from), lane(i.operands[0], l),
+                           lane(i.operands[1], l));
       });
     } else {
       define(r, [&](int c, int, int w) { return apply(form, op, from, w, all_refs(c)); });
@@ -155,14 +162,16 @@ class Emitter {
 
   // Pairwise over lanes, in the interpreter's order.
   Result<void> reduce(const ssa::Inst& i) {
-    constexpr ScalarOp ops[] = {ScalarOp::Add, ScalarOp::Mul, ScalarOp::Max, ScalarOp::Min, ScalarOp::And, ScalarOp::Or};
+    constexpr ScalarOp ops[] = {ScalarOp::Add, ScalarOp::Mul, ScalarOp::Max,
+                                ScalarOp::Min, ScalarOp::And, ScalarOp::Or};
     ScalarOp op = ops[i.op - static_cast<int>(Op::ReduceSum)];
     const ValueId x = i.operands[0];
     const DType t = dtype(x);
     if (is_bool(t) && op == ScalarOp::Add) op = ScalarOp::Or;
     if (is_bool(t) && op == ScalarOp::Mul) op = ScalarOp::And;
     const char* form = spelling(d_.spellings()[static_cast<int>(op)], t);
-    if (form == nullptr) return unsupported("op", fmt::format("a reduction of {} in this kernel language", name(t)));
+    if (form == nullptr)
+      return unsupported("op", fmt::format("a reduction of {} in this kernel language", name(t)));
     name_value(i.results[0]);
     std::vector<std::string> parts;
     for (int l = 0; l < f_.type(x).lanes(); ++l) parts.push_back(lane(x, l));
@@ -191,7 +200,9 @@ class Emitter {
     const ValueId r = i.results[0];
     const DType t = dtype(r);
     if (i.operands.size() == 1 && static_cast<Op>(i.op) == Op::Load) {
-      define(r, [&](int, int first, int w) { return d_.load(t, w, buffer(i), fmt::format("{} + {}", ref(i.operands[0], 0), first)); });
+      define(r, [&](int, int first, int w) {
+        return d_.load(t, w, buffer(i), fmt::format("{} + {}", ref(i.operands[0], 0), first));
+      });
       return;
     }
     define_lanes(r, [&](int l) {
@@ -207,14 +218,16 @@ class Emitter {
     if (i.operands.size() == 2 && static_cast<Op>(i.op) == Op::Store) {
       const auto list = chunks(f_.type(v));
       for (std::size_t c = 0; c < list.size(); ++c) {
-        line(d_.store(t, list[c].width, buffer(i), fmt::format("{} + {}", ref(i.operands[1], 0), list[c].first),
+        line(d_.store(t, list[c].width, buffer(i),
+                      fmt::format("{} + {}", ref(i.operands[1], 0), list[c].first),
                       ref(v, static_cast<int>(c))));
       }
       return;
     }
     for (int l = 0; l < f_.type(v).lanes(); ++l) {
       const std::string store = d_.store(t, 1, buffer(i), element_index(i, 1, l), lane(v, l));
-      line(i.operands.size() == 3 ? fmt::format("if ({}) {}", lane(i.operands[2], l), store) : store);
+      line(i.operands.size() == 3 ? fmt::format("if ({}) {}", lane(i.operands[2], l), store)
+                                  : store);
     }
   }
 
@@ -222,7 +235,8 @@ class Emitter {
   void assign(std::span<const ValueId> to, std::span<const ValueId> from) {
     for (std::size_t n = 0; n < to.size(); ++n) {
       for (std::size_t c = 0; c < chunks(f_.type(to[n])).size(); ++c) {
-        line(fmt::format("{} = {};", ref(to[n], static_cast<int>(c)), ref(from[n], static_cast<int>(c))));
+        line(fmt::format("{} = {};", ref(to[n], static_cast<int>(c)),
+                         ref(from[n], static_cast<int>(c))));
       }
     }
   }
@@ -244,8 +258,8 @@ class Emitter {
     }
     name_value(body.args[0]);
     const std::string iv = ref(body.args[0], 0);
-    line(fmt::format("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", d_.type(DType::I64, 1), iv, ref(i.operands[0], 0),
-                     ref(i.operands[1], 0), ref(i.operands[2], 0)));
+    line(fmt::format("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", d_.type(DType::I64, 1), iv,
+                     ref(i.operands[0], 0), ref(i.operands[1], 0), ref(i.operands[2], 0)));
     ++indent_;
     WEFT_TRY(block(body));
     // Through copies: a yield may be another carried value.
@@ -281,7 +295,9 @@ class Emitter {
   void check(const ssa::Inst& i) {
     const auto list = chunks(f_.type(i.operands[0]));
     for (std::size_t c = 0; c < list.size(); ++c) {
-      line(fmt::format("if (!{}) {}", d_.all(list[c].width, ref(i.operands[0], static_cast<int>(c))), d_.fail(i.imm)));
+      line(fmt::format("if (!{}) {}",
+                       d_.all(list[c].width, ref(i.operands[0], static_cast<int>(c))),
+                       d_.fail(i.imm)));
     }
   }
 
@@ -292,7 +308,8 @@ class Emitter {
     for (std::size_t c = 0; c < list.size(); ++c) {
       const int l = static_cast<int>(i.imm) - list[c].first;
       if (l < 0 || l >= list[c].width) continue;
-      line(d_.set_lane(dtype(r), list[c].width, ref(r, static_cast<int>(c)), l, ref(i.operands[1], 0)));
+      line(d_.set_lane(dtype(r), list[c].width, ref(r, static_cast<int>(c)), l,
+                       ref(i.operands[1], 0)));
     }
   }
 
@@ -301,22 +318,45 @@ class Emitter {
     if (const auto s = kernel::as_scalar(op)) return scalar(i, *s);
     const ValueId r = i.results.empty() ? -1 : i.results[0];
     switch (op) {
-      case Op::Const: define(r, [&](int, int, int) { return d_.literal(dtype(r), {i.fimm, i.imm}); }); return {};
-      case Op::Size: define(r, [&](int, int, int) { return fmt::format("n{}", i.imm); }); return {};
-      case Op::ProgramId: define(r, [&](int, int, int) { return d_.program_id(); }); return {};
-      case Op::Splat: define(r, [&](int, int, int w) { return d_.splat(dtype(r), w, ref(i.operands[0], 0)); }); return {};
-      case Op::Iota: define_lanes(r, [&](int l) { return d_.literal(dtype(r), {0, l}); }); return {};
-      case Op::Extract: define(r, [&](int, int, int) { return lane(i.operands[0], static_cast<int>(i.imm)); }); return {};
-      case Op::Insert: return insert(i), Result<void>();
-      case Op::Load: case Op::Gather: return read(i), Result<void>();
-      case Op::Store: case Op::Scatter: return write(i), Result<void>();
-      case Op::Ldexp:
-        define(r, [&](int c, int, int w) { return d_.ldexp(dtype(r), w, ref(i.operands[0], c), ref(i.operands[1], c)); });
+      case Op::Const:
+        define(r, [&](int, int, int) { return d_.literal(dtype(r), {i.fimm, i.imm}); });
         return {};
-      case Op::Check: return check(i), Result<void>();
-      case Op::For: return loop(i);
-      case Op::If: return branch(i);
-      default: return reduce(i);
+      case Op::Size:
+        define(r, [&](int, int, int) { return fmt::format("n{}", i.imm); });
+        return {};
+      case Op::ProgramId:
+        define(r, [&](int, int, int) { return d_.program_id(); });
+        return {};
+      case Op::Splat:
+        define(r, [&](int, int, int w) { return d_.splat(dtype(r), w, ref(i.operands[0], 0)); });
+        return {};
+      case Op::Iota:
+        define_lanes(r, [&](int l) { return d_.literal(dtype(r), {0, l}); });
+        return {};
+      case Op::Extract:
+        define(r, [&](int, int, int) { return lane(i.operands[0], static_cast<int>(i.imm)); });
+        return {};
+      case Op::Insert:
+        return insert(i), Result<void>();
+      case Op::Load:
+      case Op::Gather:
+        return read(i), Result<void>();
+      case Op::Store:
+      case Op::Scatter:
+        return write(i), Result<void>();
+      case Op::Ldexp:
+        define(r, [&](int c, int, int w) {
+          return d_.ldexp(dtype(r), w, ref(i.operands[0], c), ref(i.operands[1], c));
+        });
+        return {};
+      case Op::Check:
+        return check(i), Result<void>();
+      case Op::For:
+        return loop(i);
+      case Op::If:
+        return branch(i);
+      default:
+        return reduce(i);
     }
   }
 

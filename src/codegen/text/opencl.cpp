@@ -1,5 +1,5 @@
-// OpenCL C 1.2. Bool lanes are int vectors of 0 and -1 (what comparisons of 32-bit lanes give), a bool scalar is an int
-// of 0 or 1; in memory a bool is a uchar.
+// OpenCL C 1.2. Bool lanes are int vectors of 0 and -1 (what comparisons of 32-bit lanes give), a
+// bool scalar is an int of 0 or 1; in memory a bool is a uchar.
 #include <fmt/format.h>
 
 #include <array>
@@ -36,7 +36,9 @@ std::string base(DType t) {
   return unsigned_base(bits(t));
 }
 std::string element(DType t) { return is_bool(t) ? "uchar" : base(t); }  // in memory
-std::string wide(std::string scalar, int width) { return width == 1 ? scalar : fmt::format("{}{}", scalar, width); }
+std::string wide(std::string scalar, int width) {
+  return width == 1 ? scalar : fmt::format("{}{}", scalar, width);
+}
 
 constexpr const char* kPrelude = R"(#pragma OPENCL FP_CONTRACT OFF
 #define WEFT_DIVISION(T, N, U) \
@@ -73,7 +75,8 @@ class OpenCl final : public text::Dialect {
   int max_width() const override { return 16; }
   std::span<const Spelling> spellings() const override { return kTable; }
   bool supports(DType t) const override {
-    return is_bool(t) || (is_int(t) && bits(t) >= 8) || is_half(t) || t == DType::F32 || t == DType::F64;
+    return is_bool(t) || (is_int(t) && bits(t) >= 8) || is_half(t) || t == DType::F32 ||
+           t == DType::F64;
   }
 
   std::string type(DType t, int width) const override { return wide(base(t), width); }
@@ -84,8 +87,10 @@ class OpenCl final : public text::Dialect {
   std::string literal(DType t, Scalar v) const override {
     if (is_bool(t)) return v.i != 0 ? "1" : "0";
     const std::uint64_t raw = is_float(t) ? encode_float(t, v.f) : static_cast<std::uint64_t>(v.i);
-    const std::uint64_t mask = bits(t) == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits(t)) - 1;
-    const std::string number = fmt::format("({}){:#x}{}", unsigned_base(bits(t)), raw & mask, bits(t) == 64 ? "ul" : "u");
+    const std::uint64_t mask =
+        bits(t) == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits(t)) - 1;
+    const std::string number =
+        fmt::format("({}){:#x}{}", unsigned_base(bits(t)), raw & mask, bits(t) == 64 ? "ul" : "u");
     return base(t) == unsigned_base(bits(t)) ? number : fmt::format("as_{}({})", base(t), number);
   }
 
@@ -96,14 +101,16 @@ class OpenCl final : public text::Dialect {
     if (width == 1) return x;
     return fmt::format("{}{}.s{:x}", is_bool(t) ? "-" : "", x, lane);
   }
-  std::string set_lane(DType t, int width, const std::string& x, int lane, const std::string& v) const override {
+  std::string set_lane(DType t, int width, const std::string& x, int lane,
+                       const std::string& v) const override {
     if (width == 1) return fmt::format("{} = {};", x, v);
     return fmt::format("{}.s{:x} = {}{};", x, lane, is_bool(t) ? "-" : "", v);
   }
   std::string build(DType t, int width, std::span<const std::string> lanes) const override {
     if (width == 1) return lanes[0];
     std::string s;
-    for (const std::string& l : lanes) s += (s.empty() ? "" : ", ") + (is_bool(t) ? "-(" + l + ")" : l);
+    for (const std::string& l : lanes)
+      s += (s.empty() ? "" : ", ") + (is_bool(t) ? "-(" + l + ")" : l);
     return fmt::format("({})({})", type(t, width), s);
   }
 
@@ -111,17 +118,21 @@ class OpenCl final : public text::Dialect {
     if (width == 1 || is_bool(operands) || bits(operands) == 32) return x;
     return fmt::format("convert_int{}({})", width, x);
   }
-  std::string select(DType t, int width, const std::string& c, const std::string& a, const std::string& b) const override {
+  std::string select(DType t, int width, const std::string& c, const std::string& a,
+                     const std::string& b) const override {
     if (width == 1 || is_bool(t) || bits(t) == 32) return fmt::format("{} ? {} : {}", c, a, b);
     return fmt::format("convert_{}{}({}) ? {} : {}", unsigned_base(bits(t)) + 1, width, c, a, b);
   }
 
   std::string cast(DType from, DType to, int width, const std::string& x) const override {
-    if (is_half(from)) return cast(DType::F32, to, width, halves("weft_from_", from, width, x, DType::F32));
+    if (is_half(from))
+      return cast(DType::F32, to, width, halves("weft_from_", from, width, x, DType::F32));
     if (is_half(to)) return halves("weft_to_", to, width, cast(from, DType::F32, width, x), to);
     if (is_bool(from)) return number(to, width, width == 1 ? x : fmt::format("(({}) & 1)", x));
-    if (is_bool(to)) return from_comparison(from, width, fmt::format("(({}) != ({})0)", x, type(from, width)));
-    if (is_float(from) && !is_float(to)) return fmt::format("convert_{}_sat_rtz({})", type(to, width), x);
+    if (is_bool(to))
+      return from_comparison(from, width, fmt::format("(({}) != ({})0)", x, type(from, width)));
+    if (is_float(from) && !is_float(to))
+      return fmt::format("convert_{}_sat_rtz({})", type(to, width), x);
     return number(to, width, x);
   }
   std::string bitcast(DType from, DType to, int width, const std::string& x) const override {
@@ -131,18 +142,23 @@ class OpenCl final : public text::Dialect {
   std::string ldexp(DType, int, const std::string& x, const std::string& n) const override {
     return fmt::format("ldexp({}, {})", x, n);
   }
-  std::string all(int width, const std::string& x) const override { return width == 1 ? x : fmt::format("all({})", x); }
+  std::string all(int width, const std::string& x) const override {
+    return width == 1 ? x : fmt::format("all({})", x);
+  }
 
-  std::string load(DType t, int width, const std::string& buffer, const std::string& index) const override {
-    const std::string raw =
-        width == 1 ? fmt::format("{}[{}]", buffer, index) : fmt::format("vload{}(0, {} + ({}))", width, buffer, index);
+  std::string load(DType t, int width, const std::string& buffer,
+                   const std::string& index) const override {
+    const std::string raw = width == 1 ? fmt::format("{}[{}]", buffer, index)
+                                       : fmt::format("vload{}(0, {} + ({}))", width, buffer, index);
     if (!is_bool(t)) return raw;
-    return width == 1 ? fmt::format("({} != 0)", raw) : fmt::format("convert_int{}({} != (uchar{})0)", width, raw, width);
+    return width == 1 ? fmt::format("({} != 0)", raw)
+                      : fmt::format("convert_int{}({} != (uchar{})0)", width, raw, width);
   }
   std::string store(DType t, int width, const std::string& buffer, const std::string& index,
                     const std::string& value) const override {
     if (width == 1) return fmt::format("{}[{}] = {};", buffer, index, value);
-    const std::string raw = is_bool(t) ? fmt::format("convert_uchar{}({} & 1)", width, value) : value;
+    const std::string raw =
+        is_bool(t) ? fmt::format("convert_uchar{}({} & 1)", width, value) : value;
     return fmt::format("vstore{}({}, 0, {} + ({}));", width, raw, buffer, index);
   }
 
@@ -151,7 +167,8 @@ class OpenCl final : public text::Dialect {
     std::string s = fmt::format("__kernel void weft_{}(", f.name);
     for (std::size_t i = 0; i < f.buffers.size(); ++i) {
       const ssa::Buffer& b = f.buffers[i];
-      if (b.space == ssa::Space::Memory) s += fmt::format("__global {}{}* b{}, ", b.written ? "" : "const ", element(b.dtype), i);
+      if (b.space == ssa::Space::Memory)
+        s += fmt::format("__global {}{}* b{}, ", b.written ? "" : "const ", element(b.dtype), i);
     }
     for (int i = 0; i < f.sizes; ++i) s += fmt::format("long n{}, ", i);
     return s + "__global int* status)";
@@ -167,7 +184,8 @@ class OpenCl final : public text::Dialect {
     return fmt::format("convert_{}({})", type(to, width), x);
   }
   // A conversion that exists for scalars only.
-  std::string halves(const char* function, DType half, int width, const std::string& x, DType to) const {
+  std::string halves(const char* function, DType half, int width, const std::string& x,
+                     DType to) const {
     std::vector<std::string> lanes;
     for (int i = 0; i < width; ++i) {
       const std::string lane = width == 1 ? x : fmt::format("({}).s{:x}", x, i);

@@ -1,5 +1,6 @@
-// Rebuilds the function, with each transcendental instruction replaced by its family's expression. Going through the
-// builder shares constants and common parts (sin and cos of one argument reduce it once), hoists and folds.
+// Rebuilds the function, with each transcendental instruction replaced by its family's expression.
+// Going through the builder shares constants and common parts (sin and cos of one argument reduce
+// it once), hoists and folds.
 #include <map>
 
 #include "kernel/math/math.h"
@@ -13,19 +14,21 @@ using Binary = Val (*)(Val, Val);
 
 const std::map<Op, Unary>& unary() {
   static const std::map<Op, Unary> table = {
-      {Op::Exp, math::exp},     {Op::Expm1, math::expm1}, {Op::Log, math::log},     {Op::Log1p, math::log1p},
-      {Op::Sin, math::sin},     {Op::Cos, math::cos},     {Op::Tan, math::tan},     {Op::Asin, math::asin},
-      {Op::Acos, math::acos},   {Op::Atan, math::atan},   {Op::Sinh, math::sinh},   {Op::Cosh, math::cosh},
-      {Op::Tanh, math::tanh},   {Op::Asinh, math::asinh}, {Op::Acosh, math::acosh}, {Op::Atanh, math::atanh},
-      {Op::Erf, math::erf},     {Op::Sigmoid, math::sigmoid}, {Op::Sign, math::sign}, {Op::Rsqrt, math::rsqrt},
-      {Op::Reciprocal, math::reciprocal}, {Op::IsNan, math::is_nan}, {Op::IsInf, math::is_inf},
+      {Op::Exp, math::exp},      {Op::Expm1, math::expm1},  {Op::Log, math::log},
+      {Op::Log1p, math::log1p},  {Op::Sin, math::sin},      {Op::Cos, math::cos},
+      {Op::Tan, math::tan},      {Op::Asin, math::asin},    {Op::Acos, math::acos},
+      {Op::Atan, math::atan},    {Op::Sinh, math::sinh},    {Op::Cosh, math::cosh},
+      {Op::Tanh, math::tanh},    {Op::Asinh, math::asinh},  {Op::Acosh, math::acosh},
+      {Op::Atanh, math::atanh},  {Op::Erf, math::erf},      {Op::Sigmoid, math::sigmoid},
+      {Op::Sign, math::sign},    {Op::Rsqrt, math::rsqrt},  {Op::Reciprocal, math::reciprocal},
+      {Op::IsNan, math::is_nan}, {Op::IsInf, math::is_inf},
   };
   return table;
 }
 
 const std::map<Op, Binary>& binary() {
   static const std::map<Op, Binary> table = {
-      {Op::Pow, math::pow}, {Op::Atan2, math::atan2}, {Op::Fmod, math::fmod},
+      {Op::Pow, math::pow}, {Op::Atan2, math::atan2},        {Op::Fmod, math::fmod},
       {Op::Mod, math::mod}, {Op::FloorDiv, math::floor_div},
   };
   return table;

@@ -1,5 +1,5 @@
-// exp(x) = 2^n exp(r) with n = round(x / ln 2): n comes out of the low bits of a sum with 1.5 * 2^23 (2^52), which
-// rounds to an integer without a conversion.
+// exp(x) = 2^n exp(r) with n = round(x / ln 2): n comes out of the low bits of a sum with 1.5 *
+// 2^23 (2^52), which rounds to an integer without a conversion.
 #include "kernel/math/math.h"
 
 namespace weft::kernel::math {
@@ -42,15 +42,17 @@ Val exp2_product(Val x, double c) {
   const double magic = 12582912.0;
   const Val t = fma(x, c, magic);
   const Val f = fma(x, c, -(t - magic));
-  const Val q = polynomial(
-      f, {0.6931472420692444, 0.24022233486175537, 0.05550308898091316, 0.009671908803284168, 0.0013407104415819049}, {});
+  const Val q = polynomial(f,
+                           {0.6931472420692444, 0.24022233486175537, 0.05550308898091316,
+                            0.009671908803284168, 0.0013407104415819049},
+                           {});
   return float_of(bits_of(fma(f, q, 1.0)) + (bits_of(t) << 23));
 }
 
 Val exp(Val x) { return exp_scaled(x, 0); }
 
-// 2 (2^(n-1) expm1(r) + 2^(n-1) - 1/2): halves, so that the largest n (128, 1024) does not overflow. Below -40 the sum
-// is -1.
+// 2 (2^(n-1) expm1(r) + 2^(n-1) - 1/2): halves, so that the largest n (128, 1024) does not
+// overflow. Below -40 the sum is -1.
 Val expm1(Val x) {
   const Val clamped = at_most(at_least(x, -40), by_width(x, 88.8, 709.9));
   const Reduced e = reduce(clamped);
@@ -59,8 +61,9 @@ Val expm1(Val x) {
   return select(abs(x) < by_width(x, 1e-12, 1e-20), x, y);  // keeps -0 and subnormals
 }
 
-// From e = exp(-|x|), which neither overflows nor loses the small results on the left. What 1 + e rounds away is put
-// back to first order: its weight in the quotient q is q (1 - q) for negative x and below half a unit for the others.
+// From e = exp(-|x|), which neither overflows nor loses the small results on the left. What 1 + e
+// rounds away is put back to first order: its weight in the quotient q is q (1 - q) for negative x
+// and below half a unit for the others.
 Val sigmoid(Val x) {
   const Val e = exp(-abs(x));
   const Val sum = e + 1.0;

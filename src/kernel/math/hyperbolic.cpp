@@ -5,10 +5,11 @@ namespace weft::kernel::math {
 Val sinh(Val x) {
   const Val a = abs(x);
   const Val z = a * a;
-  const Val p = polynomial(z, {0.1666666716337204, 0.008333350531756878, 0.00019836064893752337, 2.817446556946379e-06},
-                           {0.16666666666666666, 0.008333333333333333, 0.0001984126984126959, 2.7557319224120295e-06,
-                            2.5052108345630857e-08, 1.6059050707067043e-10, 7.64647629016418e-13,
-                            2.848400008851726e-15});
+  const Val p = polynomial(
+      z, {0.1666666716337204, 0.008333350531756878, 0.00019836064893752337, 2.817446556946379e-06},
+      {0.16666666666666666, 0.008333333333333333, 0.0001984126984126959, 2.7557319224120295e-06,
+       2.5052108345630857e-08, 1.6059050707067043e-10, 7.64647629016418e-13,
+       2.848400008851726e-15});
   const Val half = exp_scaled(a, -1);
   return copysign(select(a < 1.0, fma(a * z, p, a), half - 0.25 / half), x);
 }
@@ -18,7 +19,8 @@ Val cosh(Val x) {
   return half + 0.25 / half;
 }
 
-// f32: an odd polynomial up to 5/8, then 1 - 2 / (exp(2 |x|) + 1). f64: t / (t + 2) with t = exp(2 |x|) - 1.
+// f32: an odd polynomial up to 5/8, then 1 - 2 / (exp(2 |x|) + 1). f64: t / (t + 2) with t = exp(2
+// |x|) - 1.
 Val tanh(Val x) {
   const Val a = at_most(abs(x), by_width(x, 10, 20));
   if (x.wide()) {
@@ -26,8 +28,10 @@ Val tanh(Val x) {
     return copysign(t / (t + 2.0), x);
   }
   const Val z = a * a;
-  const Val p = polynomial(z, {-0.3333328366279602, 0.13331489264965057, -0.05374329537153244, 0.02064996212720871,
-                               -0.005716375540941954}, {});
+  const Val p = polynomial(z,
+                           {-0.3333328366279602, 0.13331489264965057, -0.05374329537153244,
+                            0.02064996212720871, -0.005716375540941954},
+                           {});
   const Val far = 1.0 - 2.0 / (exp2_product(a, 2.8853900817779268) + 1.0);
   return copysign(select(a >= 0.625, far, fma(a * z, p, a)), x);  // NaN goes the near way
 }

@@ -1,5 +1,5 @@
-// log(x) = e ln 2 + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2). f32: a polynomial in f; f64: fdlibm's series in
-// s = f / (2 + f).
+// log(x) = e ln 2 + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2). f32: a polynomial in f; f64: fdlibm's
+// series in s = f / (2 + f).
 #include <limits>
 
 #include "kernel/math/math.h"
@@ -32,16 +32,20 @@ Parts split(Val x) {
 Val tail(Val f, Val e) {
   const Val square = f * f;
   if (!f.wide()) {
-    const Val p = polynomial(f, {0.3333331048488617, -0.24999986588954926, 0.20002228021621704, -0.166692316532135,
-                                 0.1421862095594406, -0.12384667247533798, 0.11873544007539749, -0.11788169294595718,
-                                 0.06912176311016083}, {});
+    const Val p = polynomial(f,
+                             {0.3333331048488617, -0.24999986588954926, 0.20002228021621704,
+                              -0.166692316532135, 0.1421862095594406, -0.12384667247533798,
+                              0.11873544007539749, -0.11788169294595718, 0.06912176311016083},
+                             {});
     return fma(e, -2.12194440e-4, fma(square, -0.5, square * f * p));
   }
   const Val s = f / (f + 2.0);
   const Val z = s * s;
-  const Val r = z * polynomial(z, {}, {6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01,
-                                       2.222219843214978396e-01, 1.818357216161805012e-01, 1.531383769920937332e-01,
-                                       1.479819860511658591e-01});
+  const Val r =
+      z * polynomial(z, {},
+                     {6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01,
+                      2.222219843214978396e-01, 1.818357216161805012e-01, 1.531383769920937332e-01,
+                      1.479819860511658591e-01});
   const Val half = 0.5 * square;
   return fma(s, half + r, e * 1.90821492927058770002e-10) - half;
 }
@@ -80,7 +84,8 @@ Val log1p(Val x) {
   const Val u = x + 1.0;
   const Val lost = select(u >= 2.0, 1.0 - (u - x), x - (u - 1.0));
   const Parts p = split(u);
-  const Val two = p.exponent.whole(x.wide() ? 0x4000000000000000 : 0x40000000);  // 2^(1-e): of the largest e it is 0
+  const Val two = p.exponent.whole(x.wide() ? 0x4000000000000000
+                                            : 0x40000000);  // 2^(1-e): of the largest e it is 0
   const Val scale = float_of(two - (p.exponent << static_cast<double>(mantissa_bits(x))));
   const Val y = assemble(p.f + 0.5 * lost * scale, p.e);
   return select(abs(x) < by_width(x, 1e-12, 1e-20), x, special(u, y));

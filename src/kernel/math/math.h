@@ -1,6 +1,7 @@
-// The families: each function replaces one op on f32 or f64 scalars or vectors by arithmetic, comparisons, selects,
-// shifts, casts and ldexp. Errors are for f32 over its whole range; f64 stays within about 1e-15 relative.
-// Coefficients are minimax fits with the weight of the relative error of the result.
+// The families: each function replaces one op on f32 or f64 scalars or vectors by arithmetic,
+// comparisons, selects, shifts, casts and ldexp. Errors are for f32 over its whole range; f64 stays
+// within about 1e-15 relative. Coefficients are minimax fits with the weight of the relative error
+// of the result.
 #pragma once
 
 #include "kernel/math/value.h"
@@ -18,7 +19,8 @@ Val exp(Val x);
 Val expm1(Val x);
 Val sigmoid(Val x);
 Val exp_scaled(Val x, int power, const Val* low = nullptr);  // exp(x + low) * 2^power
-Val exp2_product(Val x, double c);  // 2^(x c) of f32 with a normal result, to 2e-7: where it is a part of a sum
+Val exp2_product(
+    Val x, double c);  // 2^(x c) of f32 with a normal result, to 2e-7: where it is a part of a sum
 // logarithm.cpp
 Val log(Val x);
 Val log1p(Val x);

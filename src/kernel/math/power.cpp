@@ -1,4 +1,5 @@
-// x^y = exp(y log|x|) with the logarithm and the product as sums of two f64. f32 takes the same way through f64.
+// x^y = exp(y log|x|) with the logarithm and the product as sums of two f64. f32 takes the same way
+// through f64.
 #include <limits>
 
 #include "kernel/math/math.h"
@@ -40,7 +41,8 @@ Val pow(Val x, Val y) {
 Val integer_pow(Val x, Val y) {
   Builder& b = *x.b;
   const ValueId zero = b.constant_i64(0), one = b.constant_i64(1);
-  const auto loop = b.begin_for(zero, b.constant_i64(bits(x.dtype())), one, {x.whole(1).id, x.id, y.id});
+  const auto loop =
+      b.begin_for(zero, b.constant_i64(bits(x.dtype())), one, {x.whole(1).id, x.id, y.id});
   const Val result{&b, loop.carried[0]}, square{&b, loop.carried[1]}, rest{&b, loop.carried[2]};
   const Val taken = select((rest & 1.0) != 0.0, result * square, result);
   const auto last = b.end_for({taken.id, (square * square).id, (rest >> 1.0).id});

@@ -3,8 +3,8 @@
 namespace weft::kernel::math {
 namespace {
 
-// Each step takes the 52 leading bits off the quotient of |x| by |y|, exactly: r - trunc(r / y) y has few enough bits
-// for one fma. f32 goes through f64, whose quotients cannot overflow.
+// Each step takes the 52 leading bits off the quotient of |x| by |y|, exactly: r - trunc(r / y) y
+// has few enough bits for one fma. f32 goes through f64, whose quotients cannot overflow.
 Val magnitude(Val x, Val y) {
   Builder& b = *x.b;
   const bool narrow = !x.wide();

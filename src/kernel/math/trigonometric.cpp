@@ -1,5 +1,6 @@
-// sin and cos on [-pi/4, pi/4] around the nearest multiple of pi/2. Reduction: three parts of pi/2 by fma (Cody and
-// Waite); f32 beyond 1e5 multiplies by the bits of 2/pi that matter, as integers (Payne and Hanek), in a branch.
+// sin and cos on [-pi/4, pi/4] around the nearest multiple of pi/2. Reduction: three parts of pi/2
+// by fma (Cody and Waite); f32 beyond 1e5 multiplies by the bits of 2/pi that matter, as integers
+// (Payne and Hanek), in a branch.
 #include "kernel/math/math.h"
 
 namespace weft::kernel::math {
@@ -20,8 +21,8 @@ Reduced reduce_near(Val x) {
 }
 
 // A word of 32 zero bits, then 2/pi.
-constexpr std::int64_t kTwoOverPi[] = {0, 0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041,
-                                       0xfe5163ab};
+constexpr std::int64_t kTwoOverPi[] = {0,          0xa2f9836e, 0x4e441529, 0xfc2757d1,
+                                       0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab};
 
 Reduced reduce_far(Val x) {
   const Val raw = bits_of(abs(x)).cast(DType::U64);
@@ -37,7 +38,8 @@ Reduced reduce_far(Val x) {
   };
   const Val w[] = {word(0), word(1), word(2), word(3)};
   const auto window = [&](int k) { return (((w[k] << 32) | w[k + 1]) << shift) >> 32; };
-  const Val turns = ((mantissa * window(0)) << 32) + mantissa * window(1) + ((mantissa * window(2)) >> 32);
+  const Val turns =
+      ((mantissa * window(0)) << 32) + mantissa * window(1) + ((mantissa * window(2)) >> 32);
   const Val quadrant = (turns + raw.whole(std::int64_t{1} << 61)) >> 62;
   const Val rest = (turns - (quadrant << 62)).cast(DType::I64).cast(DType::F64);
   const Val r = (rest * (1.5707963267948966 * 0x1p-62)).cast(DType::F32);
@@ -69,9 +71,10 @@ SinCos small(Val r) {
   const Val s = polynomial(z, {-0.16666655242443085, 0.008332177065312862, -0.0001951718149939552},
                            {-0.16666666666666632, 0.008333333333322406, -0.00019841269829802408,
                             2.7557313690312995e-06, -2.505075789370977e-08, 1.589678410372068e-10});
-  const Val c = polynomial(z, {0.04166664555668831, -0.0013887366512790322, 2.4438284526695497e-05},
-                           {0.0416666666666666, -0.0013888888888874105, 2.48015872894718e-05, -2.7557314349621386e-07,
-                            2.0875722935342004e-09, -1.1359631590880985e-11});
+  const Val c =
+      polynomial(z, {0.04166664555668831, -0.0013887366512790322, 2.4438284526695497e-05},
+                 {0.0416666666666666, -0.0013888888888874105, 2.48015872894718e-05,
+                  -2.7557314349621386e-07, 2.0875722935342004e-09, -1.1359631590880985e-11});
   return {fma(r * z, s, r), fma(z * z, c, fma(z, -0.5, 1.0))};
 }
 

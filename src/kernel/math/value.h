@@ -1,5 +1,5 @@
-// Expressions over a kernel under construction: what the families of math/ are written in. All operands of an operator
-// have one type; a double stands for a constant of it in every lane.
+// Expressions over a kernel under construction: what the families of math/ are written in. All
+// operands of an operator have one type; a double stands for a constant of it in every lane.
 #pragma once
 
 #include <initializer_list>
@@ -25,8 +25,8 @@ struct Val {
 
 inline Val operator-(Val x) { return x.apply(ScalarOp::Neg); }
 inline Val operator!(Val x) { return x.apply(ScalarOp::Not); }
-#define WEFT_OPERATOR(symbol, op)                                                    \
-  inline Val operator symbol(Val x, Val y) { return x.apply(ScalarOp::op, y); }      \
+#define WEFT_OPERATOR(symbol, op)                                                          \
+  inline Val operator symbol(Val x, Val y) { return x.apply(ScalarOp::op, y); }            \
   inline Val operator symbol(Val x, double y) { return x.apply(ScalarOp::op, x.like(y)); } \
   inline Val operator symbol(double x, Val y) { return y.like(x).apply(ScalarOp::op, y); }
 WEFT_OPERATOR(+, Add)
@@ -49,7 +49,9 @@ WEFT_OPERATOR(>>, Shr)
 inline Val abs(Val x) { return x.apply(ScalarOp::Abs); }
 inline Val sqrt(Val x) { return x.apply(ScalarOp::Sqrt); }
 inline Val trunc(Val x) { return x.apply(ScalarOp::Trunc); }
-inline Val fma(Val x, Val y, Val z) { return {x.b, x.b->scalar(ScalarOp::Fma, {x.id, y.id, z.id})}; }
+inline Val fma(Val x, Val y, Val z) {
+  return {x.b, x.b->scalar(ScalarOp::Fma, {x.id, y.id, z.id})};
+}
 inline Val fma(Val x, double y, Val z) { return fma(x, x.like(y), z); }
 inline Val fma(Val x, Val y, double z) { return fma(x, y, x.like(z)); }
 inline Val fma(Val x, double y, double z) { return fma(x, x.like(y), x.like(z)); }
@@ -61,10 +63,10 @@ inline Val select(Val c, double x, Val y) { return select(c, y.like(x), y); }
 inline Val at_least(Val x, double low) { return select(x < low, low, x); }
 inline Val at_most(Val x, double high) { return select(x > high, high, x); }
 
-Val bits_of(Val x);                 // as an integer of equal width
-Val float_of(Val bits);             // and back
+Val bits_of(Val x);                     // as an integer of equal width
+Val float_of(Val bits);                 // and back
 Val copysign(Val magnitude, Val sign);  // magnitude without sign
-Val ldexp(Val x, Val n);            // n: integer lanes
+Val ldexp(Val x, Val n);                // n: integer lanes
 
 // c0 + c1 x + c2 x^2 ..., the short list for f32, the long one for f64.
 using Coefficients = std::initializer_list<double>;

@@ -1,4 +1,5 @@
-// The expanded transcendental ops, compiled, against the C library in f64, over all exponents of f32.
+// The expanded transcendental ops, compiled, against the C library in f64, over all exponents of
+// f32.
 #include <chrono>
 
 #include "codegen/llvm/harness.h"

@@ -20,7 +20,9 @@ struct Data {
   std::int64_t elements;
 };
 
-Data zeros(DType t, std::int64_t n) { return {t, std::vector<std::uint64_t>((n * bits(t) + 63) / 64 + 1), n}; }
+Data zeros(DType t, std::int64_t n) {
+  return {t, std::vector<std::uint64_t>((n * bits(t) + 63) / 64 + 1), n};
+}
 
 Data random_data(DType t, std::int64_t n, double lo = -4, double hi = 4) {
   static std::mt19937_64 random(7);
@@ -34,8 +36,8 @@ Data random_data(DType t, std::int64_t n, double lo = -4, double hi = 4) {
 }
 
 // Runs both ways and compares every buffer; `tolerance` is relative to max(1, |x|).
-void compare(const kernel::Function& f, std::vector<Data> data, std::vector<std::int64_t> sizes, std::int64_t grid,
-             double tolerance = 0) {
+void compare(const kernel::Function& f, std::vector<Data> data, std::vector<std::int64_t> sizes,
+             std::int64_t grid, double tolerance = 0) {
   const auto runner = OpenClRunner::get();
   ASSERT_TRUE(runner.ok()) << runner.error().what();
   const auto source = print_opencl(f);
@@ -56,15 +58,22 @@ void compare(const kernel::Function& f, std::vector<Data> data, std::vector<std:
       const double y = load_f64(data[b].dtype, expected[b].words.data(), i);
       if (std::isnan(y) ? std::isnan(x) : x == y) continue;
       ASSERT_LE(std::fabs(x - y), tolerance * std::max(1.0, std::fabs(y)))
-          << f.name << ": element " << i << " of buffer " << b << " is " << x << ", not " << y << "\n" << *source;
+          << f.name << ": element " << i << " of buffer " << b << " is " << x << ", not " << y
+          << "\n"
+          << *source;
     }
   }
 }
 
-int input(Builder& b, DType t = DType::F32) { return b.add_buffer({t, ssa::Space::Memory, true, false, 0}); }
-int output(Builder& b, DType t = DType::F32) { return b.add_buffer({t, ssa::Space::Memory, false, true, 0}); }
+int input(Builder& b, DType t = DType::F32) {
+  return b.add_buffer({t, ssa::Space::Memory, true, false, 0});
+}
+int output(Builder& b, DType t = DType::F32) {
+  return b.add_buffer({t, ssa::Space::Memory, false, true, 0});
+}
 
-// Every op of the list on the same operands, `lanes` lanes a program, each with its own output: one program to compile.
+// Every op of the list on the same operands, `lanes` lanes a program, each with its own output: one
+// program to compile.
 void compare_ops(std::span<const ScalarOp> ops, DType t, int lanes, double lo = -4, double hi = 4) {
   Builder b("ops");
   const int width = std::max(lanes, 1);
@@ -88,7 +97,8 @@ std::vector<ScalarOp> all_ops(DType t) {
   std::vector<ScalarOp> ops;
   for (int i = 0; i < scalar_op_count(); ++i) {
     const auto op = static_cast<ScalarOp>(i);
-    const bool own = info(op).result == ScalarResult::Cast || info(op).result == ScalarResult::Select;
+    const bool own =
+        info(op).result == ScalarResult::Cast || info(op).result == ScalarResult::Select;
     if (accepts(op, t) && !own) ops.push_back(op);
   }
   return ops;
@@ -135,17 +145,22 @@ TEST(OpenCl, Softmax) {
   const ValueId zero = b.constant_i64(0), step = b.constant_i64(8);
   const ValueId row = b.mul(b.program_id(), n);
   const auto lanes_at = [&](ValueId iv) { return b.add(b.splat(iv, 8), b.iota(DType::I64, 8)); };
-  const auto mask_at = [&](ValueId iv) { return b.scalar(ScalarOp::Lt, {lanes_at(iv), b.splat(n, 8)}); };
+  const auto mask_at = [&](ValueId iv) {
+    return b.scalar(ScalarOp::Lt, {lanes_at(iv), b.splat(n, 8)});
+  };
   const ValueId lowest = b.splat(b.constant(DType::F32, -INFINITY), 8);
   auto loop = b.begin_for(zero, n, step, {lowest});
   ValueId mask = mask_at(loop.iv);
   ValueId x = b.load(in, b.add(row, loop.iv), 8, mask);
-  const ValueId largest = b.end_for({b.scalar(ScalarOp::Max, {loop.carried[0], b.select(mask, x, lowest)})})[0];
+  const ValueId largest =
+      b.end_for({b.scalar(ScalarOp::Max, {loop.carried[0], b.select(mask, x, lowest)})})[0];
   const ValueId top = b.splat(b.reduce(Combine::Max, largest), 8);
   const ValueId none = b.splat(b.constant(DType::F32, 0), 8);
   loop = b.begin_for(zero, n, step, {none});
   mask = mask_at(loop.iv);
-  const auto e = [&](ValueId iv) { return b.scalar(ScalarOp::Exp, {b.sub(b.load(in, b.add(row, iv), 8, mask), top)}); };
+  const auto e = [&](ValueId iv) {
+    return b.scalar(ScalarOp::Exp, {b.sub(b.load(in, b.add(row, iv), 8, mask), top)});
+  };
   const ValueId sum = b.end_for({b.add(loop.carried[0], b.select(mask, e(loop.iv), none))})[0];
   const ValueId total = b.splat(b.reduce(Combine::Sum, sum), 8);
   loop = b.begin_for(zero, n, step, {});
@@ -161,12 +176,16 @@ TEST(OpenCl, Dot) {
   const int lhs = input(b), rhs = input(b), out = output(b);
   const ValueId k = b.size(b.add_size());
   const ValueId pid = b.program_id();
-  const auto loop = b.begin_for(b.constant_i64(0), k, b.constant_i64(1), {b.splat(b.constant(DType::F32, 0), 16)});
+  const auto loop = b.begin_for(b.constant_i64(0), k, b.constant_i64(1),
+                                {b.splat(b.constant(DType::F32, 0), 16)});
   const ValueId a = b.splat(b.load(lhs, b.add(b.mul(pid, k), loop.iv), 0), 16);
   const ValueId row = b.load(rhs, b.mul(loop.iv, b.constant_i64(16)), 16);
   const ValueId sum = b.end_for({b.scalar(ScalarOp::Fma, {a, row, loop.carried[0]})})[0];
   b.store(out, sum, b.mul(pid, b.constant_i64(16)));
-  compare(b.finish(), {random_data(DType::F32, 9 * 20), random_data(DType::F32, 20 * 16), zeros(DType::F32, 9 * 16)}, {20}, 9);
+  compare(b.finish(),
+          {random_data(DType::F32, 9 * 20), random_data(DType::F32, 20 * 16),
+           zeros(DType::F32, 9 * 16)},
+          {20}, 9);
 }
 
 TEST(OpenCl, GatherScatterAndInsert) {
@@ -178,7 +197,10 @@ TEST(OpenCl, GatherScatterAndInsert) {
   const ValueId x = b.insert(b.gather(in, i, ok), b.constant(DType::F32, 3), 5);
   const ValueId back = b.sub(b.splat(b.add(at, b.constant_i64(7)), 8), b.iota(DType::I64, 8));
   b.scatter(out, x, back);
-  compare(b.finish(), {random_data(DType::F32, 50), random_data(DType::I32, 32, -10, 49), zeros(DType::F32, 32)}, {}, 4);
+  compare(
+      b.finish(),
+      {random_data(DType::F32, 50), random_data(DType::I32, 32, -10, 49), zeros(DType::F32, 32)},
+      {}, 4);
 }
 
 TEST(OpenCl, ReductionsOfEveryKind) {
@@ -187,7 +209,8 @@ TEST(OpenCl, ReductionsOfEveryKind) {
     const ValueId pid = b.program_id();
     const ValueId x = b.load(input(b, t), b.mul(pid, b.constant_i64(13)), 13);
     std::vector<Data> data = {random_data(t, 13 * 8, 0, 3)};
-    for (Combine c : {Combine::Sum, Combine::Prod, Combine::Max, Combine::Min, Combine::And, Combine::Or}) {
+    for (Combine c :
+         {Combine::Sum, Combine::Prod, Combine::Max, Combine::Min, Combine::And, Combine::Or}) {
       if (is_float(t) && (c == Combine::And || c == Combine::Or)) continue;
       b.store(output(b, t), b.reduce(c, x), pid);
       data.push_back(zeros(t, 8));
@@ -203,7 +226,8 @@ TEST(OpenCl, BranchesAndOnChipMemory) {
   const int tile = b.add_buffer({DType::F32, ssa::Space::OnChip, true, true, 4});
   const ValueId pid = b.program_id(), zero = b.constant_i64(0), four = b.constant_i64(4);
   b.store(tile, b.load(in, b.mul(pid, four), 4), zero);
-  const auto loop = b.begin_for(zero, four, b.constant_i64(1), {b.constant(DType::F32, 0), b.constant(DType::F32, 1)});
+  const auto loop = b.begin_for(zero, four, b.constant_i64(1),
+                                {b.constant(DType::F32, 0), b.constant(DType::F32, 1)});
   const ValueId x = b.load(tile, loop.iv, 0);
   b.begin_if(b.scalar(ScalarOp::Gt, {x, b.constant(DType::F32, 0)}), {Type::scalar(DType::F32)});
   b.begin_else({b.mul(x, x)});
