@@ -11,7 +11,6 @@ using loop::Op;
 
 namespace {
 
-constexpr std::int64_t kUnknownSize = 128;
 constexpr std::int64_t kTranscendental =
     12;  // about as many operations as the polynomial behind it
 
@@ -129,15 +128,15 @@ Analysis::Analysis(const loop::Group& g, const DimFacts& f) : group(g), facts(f)
   Walker(*this).run();
 }
 
-double Analysis::likely(const Dim& d) const {
+double Analysis::value(const Dim& d, std::int64_t unknown) const {
   if (d.is_const()) return static_cast<double>(d.value());
   Bindings bindings;
   for (const std::string& s : d.symbols()) {
     const SymbolRange r = facts.range(Dim::symbol(s));
-    bindings[s] = std::clamp(kUnknownSize, r.lo, std::max(r.lo, r.hi));
+    bindings[s] = std::clamp(unknown, r.lo, std::max(r.lo, r.hi));
   }
   const auto v = d.evaluate(bindings);
-  return v.ok() ? static_cast<double>(*v) : static_cast<double>(kUnknownSize);
+  return v.ok() ? static_cast<double>(*v) : static_cast<double>(unknown);
 }
 
 bool Analysis::encloses(LoopId loop, const Leaf& leaf) const {

@@ -50,8 +50,13 @@ struct Analysis {
   std::vector<double> work;     // operations of one iteration of a loop, likely
   double total_work = 0;
 
-  double likely(const Dim& d) const;
+  double likely(const Dim& d) const { return value(d, kLikely); }
+  double least(const Dim& d) const { return value(d, 1); }
   bool encloses(LoopId loop, const Leaf& leaf) const;
+
+ private:
+  static constexpr std::int64_t kLikely = 128;  // of a size of which only a range is known
+  double value(const Dim& d, std::int64_t unknown) const;
 };
 
 }  // namespace weft::schedule

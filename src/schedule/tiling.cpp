@@ -207,22 +207,29 @@ class Tiler {
   void grid(Record& r) const {
     const std::vector<LoopId> order = grid_order();
     const double cached = cached_row_steps(r);
-    double total = 1;
-    for (LoopId l : order) total *= steps(r, l);
-    const double programs = std::clamp(a_.total_work / kProgramWork, 1.0,
-                                       static_cast<double>(kProgramsPerCore * m_.cores));
-    double rest = std::max(1.0, total / programs);  // steps that one program runs
+    // Sizes that are not known may be small: programs are made for the least, more of them come
+    // with more work.
+    double total = 1, least = 1;
+    for (LoopId l : order) {
+      total *= steps(r, l);
+      least *= std::max(1.0, std::ceil(a_.least(g_.loops[l].extent) / r.loops[l].tile));
+    }
+    const double step_work = std::max(1.0, a_.total_work / total);
+    const double program_work =
+        std::max(kProgramWork, step_work * least / (kProgramsPerCore * m_.cores));
+    double rest = std::max(1.0, program_work / step_work);  // steps that one program runs
     double row_steps = 1;
     for (std::size_t i = order.size(); i-- > 0;) {
       LoopPlan& plan = r.loops[order[i]];
-      const double n = steps(r, order[i]);
       double most = std::floor(rest);
       if (reuses_panel(order[i])) most = std::min(most, std::floor(cached / row_steps));
-      most = std::clamp(most, 1.0, n);
-      const double parts = std::ceil(n / most);
-      const bool symbolic = !g_.loops[order[i]].extent.is_const();
+      most = std::max(most, 1.0);
+      if (g_.loops[order[i]].extent.is_const()) {  // equal blocks
+        const double n = steps(r, order[i]);
+        most = std::ceil(n / std::ceil(n / std::min(most, n)));
+      }
       plan.grid = true;
-      plan.block = static_cast<std::int64_t>(symbolic ? most : std::ceil(n / parts));
+      plan.block = static_cast<std::int64_t>(most);
       plan.block = std::max<std::int64_t>(plan.block, 1);
       rest = std::max(1.0, rest / static_cast<double>(plan.block));
       if (reuses_panel(order[i])) row_steps *= static_cast<double>(plan.block);
