@@ -15,6 +15,7 @@ using loop::LoopKind;
 
 namespace {
 
+constexpr int kPartialSums = 8;
 constexpr double kProgramWork = 20000;  // operations that are worth a program of their own
 constexpr int kProgramsPerCore = 8;     // more than cores, so that uneven programs even out
 constexpr int kRowsWithoutReuse = 4;    // rows of a tile where only loads are shared
@@ -94,6 +95,7 @@ class Tiler {
       if (lanes_[l]) plan_lanes(r.loops[l], static_cast<LoopId>(l));
     }
     if (product_.leaf) plan_product(r, rows, panel);
+    split_sums(r);
     equal_accumulators(r);
     grid(r);
     return r;
@@ -158,6 +160,23 @@ class Tiler {
       for (const auto& [depth, axis] : order) map.order.push_back(axis);
       map.order.push_back(map.panel_axis);
       map.panel = panel;
+    }
+  }
+
+  // A long sum under lanes of its own runs in several partial sums: they hide the addition's latency, and each rounds
+  // less often.
+  void split_sums(Record& r) const {
+    for (const Leaf& leaf : a_.leaves) {
+      const LoopId lane = lane_of(leaf);
+      if (leaf.stmt->kind != Stmt::Kind::Update || leaf.product || lane < 0 || leaf.loops.empty()) continue;
+      const LoopId inner = leaf.loops.back();
+      const bool free = std::none_of(leaf.loops.begin(), leaf.loops.end(), [&](LoopId l) { return r.loops[l].axis == 0; });
+      if (inner == lane || g_.loops[inner].kind != LoopKind::Reduce || !free || !tileable(a_, inner)) continue;
+      if (a_.extents[inner] < 4 * kPartialSums) continue;
+      r.loops[inner].axis = 0;
+      r.loops[inner].tile = kPartialSums;
+      const int vectors = std::max(1, m_.vector_registers / 2 / kPartialSums);
+      r.loops[lane].tile = std::min(r.loops[lane].tile, lane_tile(m_, element_bits(a_, leaf), a_.extents[lane], vectors));
     }
   }
 

@@ -1,5 +1,7 @@
 // Loops: which steps a program runs, where tiles are whole, what is carried and how reductions
 // accumulate.
+#include <algorithm>
+
 #include "tile/lower/lowerer.h"
 
 namespace weft::tile {
@@ -129,8 +131,83 @@ void Lowerer::step(const Stmt& s, ValueId base, bool masked) {
   leave(s.id);
 }
 
-// for base = lo; base < hi; base += tile, carrying the locals that the body assigns.
+namespace {
+
+constexpr std::int64_t kChain = 256;  // terms of one float sum before a new partial sum starts
+
+// How many terms a step of the loop adds, and whether all it does is add floats to locals.
+struct Sums {
+  bool only = true;
+  bool known = true;
+  std::int64_t terms = 1;  // a bound below when not known
+};
+
+void look_for_sums(const loop::Group& g, const std::vector<Stmt>& body, Sums& sums) {
+  for (const Stmt& inner : body) {
+    const bool adds = inner.kind == Stmt::Kind::Update && inner.combine == Combine::Sum && is_float(g.locals[inner.id]);
+    const bool reduces = inner.kind == Stmt::Kind::Loop && g.loops[inner.id].kind == loop::LoopKind::Reduce;
+    if (!adds && !reduces) sums.only = false;
+    if (!reduces) continue;
+    const Dim& extent = g.loops[inner.id].extent;
+    if (extent.is_const()) {
+      sums.terms *= std::clamp<std::int64_t>(extent.value(), 1, kChain);
+    } else {
+      sums.known = false;
+    }
+    look_for_sums(g, inner.body, sums);
+  }
+}
+
+}  // namespace
+
+// Steps of a reduce loop after which a new partial sum starts, so that no float sum is one long chain; 0: it is short.
+std::int64_t Lowerer::partial_steps(const Stmt& s) const {
+  if (g_.loops[s.id].kind != loop::LoopKind::Reduce) return 0;
+  Sums sums;
+  look_for_sums(g_, s.body, sums);
+  if (!sums.only) return 0;
+  const std::int64_t block = !sums.known ? 1 : std::max<std::int64_t>(1, kChain / sums.terms);
+  const Dim& extent = g_.loops[s.id].extent;
+  return extent.is_const() && extent.value() <= 2 * block * tile(s.id) ? 0 : block;
+}
+
+// Chains of at most kChain terms, each from zero, and their sums added up: the rounding error of a sum of n terms grows
+// with n / kChain + kChain instead of n.
 void Lowerer::steps(const Stmt& s, ValueId lo, ValueId hi, bool masked) {
+  const std::int64_t block = partial_steps(s);
+  if (block == 0) return chain(s, lo, hi, masked);
+  const Effects& e = effects(s);
+  std::vector<LocalId> sums;
+  std::vector<ValueId> inits;
+  for (LocalId id : e.assigned) {
+    const auto it = locals_.find(id);
+    if (it == locals_.end()) continue;
+    sums.push_back(id);
+    inits.push_back(it->second.value);
+  }
+  forget(e.assigned, e.stored);
+  const ValueId stride = b_.constant_i64(block * tile(s.id));
+  const auto loop = b_.begin_for(lo, hi, stride, inits);
+  for (LocalId id : sums) {
+    Local& local = locals_.at(id);
+    local.value = as(identity(Combine::Sum, local.type.dtype), local.type);
+  }
+  if (block == 1) {
+    step(s, loop.iv, masked);
+  } else {
+    chain(s, loop.iv, b_.min(b_.add(loop.iv, stride), hi), masked);
+  }
+  std::vector<ValueId> next;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    next.push_back(combined(Combine::Sum, loop.carried[i], locals_.at(sums[i]).value));
+  }
+  const auto results = b_.end_for(next);
+  for (std::size_t i = 0; i < sums.size(); ++i) locals_.at(sums[i]).value = results[i];
+  forget(e.assigned, e.stored);
+}
+
+// for base = lo; base < hi; base += tile, carrying the locals that the body assigns.
+void Lowerer::chain(const Stmt& s, ValueId lo, ValueId hi, bool masked) {
   const Effects& e = effects(s);
   std::vector<LocalId> carried;
   std::vector<ValueId> inits;

@@ -72,6 +72,8 @@ class Lowerer {
   void grid_loop(const Stmt& s);
   void range(const Stmt& s, ValueId lo, ValueId hi);
   void steps(const Stmt& s, ValueId lo, ValueId hi, bool masked);
+  void chain(const Stmt& s, ValueId lo, ValueId hi, bool masked);
+  std::int64_t partial_steps(const Stmt& s) const;
   void step(const Stmt& s, ValueId base, bool masked);
   void enter(LoopId id, ValueId base, bool masked);
   void leave(LoopId id);
