@@ -45,7 +45,7 @@ bool spreads(const Node* node) {
 }  // namespace
 
 ValueId move_axes(graph::Builder& b, ValueId x, const Axes& order) {
-  if (is_identity(order)) return x;
+  if (x < 0 || is_identity(order)) return x;
   if (moves_only_ones(b.shape(x), order)) return b.reshape(x, permuted(b.shape(x), order));
   const Node* def = b.graph().def(x);
   if (!def || def->op != GOp::Transpose) return b.transpose(x, order);
@@ -59,6 +59,8 @@ const Form* Forms::stored(ValueId old) const {
 }
 
 ValueId Forms::keep(const RewriteContext& c, ValueId old, Form form) {
+  // The same sizes may be spelt differently than in the old graph, which the nodes after this one go by.
+  form.value = c.builder.reshape(form.value, permuted(c.from.type(old).shape, form.order));
   if (is_identity(form.order)) return form.value;
   const ValueId plain = move_axes(c.builder, form.value, positions(form.order));
   made_[{old, form.order}] = form.value;
