@@ -88,11 +88,11 @@ class Sampler {
     ValueId at = mode_.align_corners ? mul(div(one_up, number(2)), size(n - 1))
                                      : div(sub(mul(one_up, size(n)), number(1)), number(2));
     if (mode_.interpolation == Interpolation::Nearest) return {tap(moved(b_.unary(Op::Round, at), n), -1, n)};
-    // Cubic reads its cells beyond the edge by the padding; a point outside moves first in either case.
-    at = outside_moved(at, n);
+    // A cubic keeps a point outside where it is: each of its cells is moved on its own.
+    bool linear = mode_.interpolation == Interpolation::Linear;
+    if (linear) at = outside_moved(at, n);
     ValueId base = b_.unary(Op::Floor, at), fraction = sub(at, base);
     std::vector<Tap> taps;
-    bool linear = mode_.interpolation == Interpolation::Linear;
     for (int k = linear ? 0 : -1; k <= (linear ? 1 : 2); ++k) {
       ValueId distance = b_.unary(Op::Abs, sub(number(k), fraction));
       taps.push_back(tap(add(base, number(k)), linear ? sub(number(1), distance) : cubic(distance), n));

@@ -19,7 +19,7 @@ ValueId random_key(Builder& b, std::uint64_t seed, std::uint64_t stream) {
   return b.constant(std::move(key).value());
 }
 
-ValueId random_uniform(Builder& b, ValueId key, const Shape& shape) {
+ValueId random_uniform(Builder& b, ValueId key, Shape shape) {
   Attrs attrs;
   attrs.set(Attr::DType, DType::U32).set(Attr::Shape, shape);
   ValueId bits = b.node(Op::RandomBits, {key}, std::move(attrs));
@@ -28,7 +28,7 @@ ValueId random_uniform(Builder& b, ValueId key, const Shape& shape) {
 }
 
 // Box and Muller: sqrt(-2 ln(1 - u)) cos(2 pi v), u and v being the two halves of one draw.
-ValueId random_normal(Builder& b, ValueId key, const Shape& shape) {
+ValueId random_normal(Builder& b, ValueId key, Shape shape) {
   Shape pairs = shape;
   pairs.insert(pairs.begin(), Dim(2));
   ValueId both = random_uniform(b, key, pairs);

@@ -22,7 +22,7 @@ std::optional<Shape> NodeContext::dims(int i) const {
 
 Result<Shape> NodeContext::dims_or_bind(int i, const char* what, SymbolRange range) {
   if (auto known = dims(i)) return *known;
-  const graph::Type& t = type(i);
+  const graph::Type t = type(i);
   if (!is_int(t.dtype)) return bad(fmt::format("{} must be an integer tensor", what));
   if (t.rank() > 1 || (t.rank() == 1 && !t.shape[0].is_const())) {
     return missing(fmt::format("{} of a length known only at run time", what));

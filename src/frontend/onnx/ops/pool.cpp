@@ -60,7 +60,7 @@ Result<void> max_pool(NodeContext& c) {
   ValueId flat = c.b.node(Op::WindowArgMax, {c.in(0)}, p.attrs);
   if (c.integer("storage_order", 0) != 0) {
     // Column-major within the spatial axes: take the flat index apart and put it together the other way round.
-    const Shape& x = c.shape(0);
+    const Shape x = c.shape(0);
     ValueId rest = flat, outer = c.b.like(flat, 0);
     Dim scale = 1, plane = product(Shape(x.begin() + 2, x.end()));
     auto by = [&](Op op, ValueId v, const Dim& d) {

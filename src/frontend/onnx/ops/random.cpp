@@ -28,7 +28,7 @@ Result<DType> result_type(NodeContext& c, DType fallback) {
   return *t;
 }
 
-Result<void> give(NodeContext& c, const Shape& shape, DType t, bool normal) {
+Result<void> give(NodeContext& c, Shape shape, DType t, bool normal) {
   if (!is_float(t)) return c.bad("the result must be a float");
   ValueId key = key_of(c);
   ValueId x = normal ? ops::random_normal(c.b, key, shape) : ops::random_uniform(c.b, key, shape);

@@ -93,7 +93,7 @@ Result<Layer> layer_of(NodeContext& c, Cell cell, std::vector<std::string> fallb
   }
   Dim rows = layer.hidden * ops::gate_count(cell);
   for (int i : {1, 2}) {
-    const Shape& s = c.shape(i);
+    const Shape s = c.shape(i);
     if ((s[0].is_const() && !s[0].is(layer.directions)) || (s[1].is_const() && !(s[1] == rows))) {
       return c.bad(fmt::format("{} has the wrong shape", i == 1 ? "W" : "R"))
           .expected(fmt::format("[{}, {}, ...]", layer.directions, rows.str()))

@@ -141,7 +141,7 @@ Result<void> reshape_at_run_time(NodeContext& c) {
 
 Result<void> reshape(NodeContext& c) {
   auto wanted = c.dims(1);
-  const Shape& from = c.shape(0);
+  const Shape from = c.shape(0);
   if (!wanted) return reshape_at_run_time(c);
   bool allow_zero = c.integer("allowzero", 0) != 0;
   Shape to;
@@ -186,7 +186,7 @@ Result<void> flatten(NodeContext& c) {
   std::int64_t rank = c.rank(0), axis = c.integer("axis", 1);
   if (axis < -rank || axis > rank) return c.bad(fmt::format("axis {} is out of range for rank {}", axis, rank));
   if (axis < 0) axis += rank;
-  const Shape& from = c.shape(0);
+  const Shape from = c.shape(0);
   Shape to{product(Shape(from.begin(), from.begin() + axis)), product(Shape(from.begin() + axis, from.end()))};
   c.out(0, c.b.reshape(c.in(0), std::move(to)));
   return {};
