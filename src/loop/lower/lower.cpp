@@ -35,8 +35,8 @@ void note_symbols(const Graph& g, Pending& p) {
   for (const Step& step : p.steps) {
     if (step.kind == Step::Kind::Kernel) {
       for (const Param& param : step.group.params) need(param.shape);
-      for (const Loop& loop : step.group.loops) need({loop.extent});
-      for (const Expr& e : step.group.exprs()) need({e.dim});
+      for (const Loop& loop : step.group.loops) loop.extent.collect_symbols(p.needs);
+      for (const Expr& e : step.group.exprs()) e.dim.collect_symbols(p.needs);
       continue;
     }
     const Node& node = g.node(step.node);
