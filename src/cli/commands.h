@@ -21,5 +21,11 @@ Action add_verify(CLI::App& app);
 Action add_info(CLI::App& app);
 Action add_check(CLI::App& app);
 Action add_conformance(CLI::App& app);
+Action add_bench(CLI::App& app);
+Action add_explain(CLI::App& app);
+Action add_compile(CLI::App& app);
+Action add_opt(CLI::App& app);
+Action add_diff(CLI::App& app);
+Action add_doctor(CLI::App& app);
 
 }  // namespace weft::cli

@@ -21,16 +21,20 @@ struct Command {
 constexpr Command kCommands[] = {
     {"run", "runs a model and writes its outputs", add_run},
     {"verify", "compares compiled code with the reference interpreter", add_verify},
+    {"diff", "finds the first value that compiled code gets wrong", add_diff},
     {"check", "lists all that stands in the way of running a model", add_check},
     {"info", "says what a model is: inputs, outputs, operators, weights", add_info},
+    {"bench", "measures a model: time, memory, work", add_bench},
+    {"explain", "says what became of a model's operators, kernel by kernel", add_explain},
+    {"compile", "prints what each stage of the compiler makes of a model", add_compile},
+    {"opt", "prints the graph after the graph passes", add_opt},
     {"conformance", "runs test cases in the layout of the ONNX backend suite", add_conformance},
+    {"doctor", "says what Weft found on this machine", add_doctor},
 };
 
 struct CommandLine {
   CLI::App app{"Weft compiles a model to machine code and runs it.", "weft"};
   std::vector<std::string> names{"help"};
-  CLI::App* help = nullptr;
-  std::string help_topic;
   Action action;
 
   CommandLine() {
@@ -43,8 +47,7 @@ struct CommandLine {
       sub->callback([this, chosen] { action = chosen; });
       names.push_back(c.name);
     }
-    help = app.add_subcommand("help", "prints what a command does and its options");
-    help->add_option("command", help_topic, "the command");
+    app.add_subcommand("help", "prints what a command does and its options");
   }
 };
 
@@ -67,13 +70,15 @@ Error explain(const CLI::ParseError& e, const CommandLine& line) {
   return usage_error(message).suggest(fmt::format("see 'weft help{}'", topic));
 }
 
-Result<int> print_help(CommandLine& line) {
-  if (line.help_topic.empty()) {
+// `weft help [COMMAND]`; not left to the parser, to which COMMAND is a command to run.
+Result<int> print_help(CommandLine& line, int argc, char** argv) {
+  if (argc > 3) return usage_error("one argument too many").at(argv[3]);
+  if (argc < 3) {
     fmt::print("{}", line.app.help());
     return kSuccess;
   }
-  WEFT_TRY(require_one_of("command", line.help_topic, line.names));
-  fmt::print("{}", line.app.get_subcommand(line.help_topic)->help());
+  WEFT_TRY(require_one_of("command", argv[2], line.names));
+  fmt::print("{}", line.app.get_subcommand(argv[2])->help());
   return kSuccess;
 }
 
@@ -81,6 +86,7 @@ Result<int> dispatch(int argc, char** argv) {
   CommandLine line;
   if (argc < 2) return usage_error("no command given").suggest("'weft help' lists them");
   if (argv[1][0] != '-') WEFT_TRY(require_one_of("command", argv[1], line.names));
+  if (argv[1] == std::string("help")) return print_help(line, argc, argv);
   try {
     line.app.parse(argc, argv);
   } catch (const CLI::Success& e) {  // --help, --version
@@ -88,7 +94,6 @@ Result<int> dispatch(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return explain(e, line);
   }
-  if (line.help->parsed()) return print_help(line);
   if (!line.action) return usage_error("no command given").suggest("'weft help' lists them");
   return line.action();
 }

@@ -1,0 +1,98 @@
+// weft compile: what each stage of the compiler makes of a model.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include "api/state.h"
+#include "base/bytes.h"
+#include "cli/commands.h"
+#include "cli/errors.h"
+#include "cli/model.h"
+#include "cli/table.h"
+
+namespace weft::cli {
+namespace {
+
+const std::vector<std::string> kStages{"graph", "loop", "tile", "kernel", "llvm", "asm"};
+
+struct CompileArguments : ModelArguments {
+  std::string emit, output_dir;
+};
+
+// To stdout, or to files 00-loop-NAME.txt ...; several texts of one name (variants) follow each other in one file.
+class Sink {
+ public:
+  explicit Sink(std::string folder) : folder_(std::move(folder)) {}
+
+  void add(const std::string& stage, const std::string& name, const std::string& text) {
+    if (folder_.empty()) {
+      fmt::print("{}{}", text, !text.empty() && text.back() == '\n' ? "" : "\n");
+      return;
+    }
+    const std::string file = fmt::format("{}-{}.{}", stage, name, stage == "llvm" ? "ll" : stage == "asm" ? "s" : "txt");
+    files_[file] += text;
+  }
+
+  Result<void> finish() const {
+    if (folder_.empty()) return {};
+    std::error_code error;
+    std::filesystem::create_directories(folder_, error);
+    if (error) return user_error("file", "cannot make the folder: " + error.message()).at(folder_);
+    for (const auto& [file, text] : files_) WEFT_TRY(write_file((std::filesystem::path(folder_) / file).string(), text));
+    fmt::print("{} files in {}\n", files_.size(), folder_);
+    return {};
+  }
+
+ private:
+  std::string folder_;
+  std::map<std::string, std::string> files_;
+};
+
+void print_report(const compiler::Report& r) {
+  Table table({"stage", "ms"});
+  const std::pair<const char*, double> rows[] = {
+      {"graph passes", r.transform_ms}, {"lowering", r.lower_ms}, {"schedules", r.schedule_ms}, {"tiles", r.tile_ms},
+      {"kernels", r.kernel_ms},         {"LLVM", r.llvm_ms},      {"linking", r.link_ms},       {"constants", r.pack_ms},
+      {"all", r.total_ms}};
+  for (const auto& [stage, ms] : rows) table.row({stage, fmt::format("{:.2f}", ms)});
+  print(table);
+  fmt::print("\n{} nodes, {} prims, {} loops, {} kernels, {} unique kernels, {} host steps{}\n", r.nodes, r.prims, r.loops,
+             r.kernels, r.unique_kernels, r.host_steps, r.from_cache ? ", code from the cache" : "");
+}
+
+Result<int> compile(const CompileArguments& arguments) {
+  if (!arguments.emit.empty()) WEFT_TRY(require_one_of("stage", arguments.emit, kStages));
+  const Model model = WEFT_TRY(load_model(arguments));
+  Sink sink(arguments.output_dir);
+  compiler::Options options;
+  options.passes.off = arguments.passes_off;
+  options.cache = !arguments.no_cache;
+  options.jobs = arguments.threads;
+  options.dump_stages = arguments.emit;
+  if (options.dump_stages.empty() && !arguments.output_dir.empty()) options.dump_stages = joined(kStages, ",");
+  options.dump = [&](const std::string& stage, const std::string& name, const std::string& text) {
+    sink.add(stage, name, text);
+  };
+  const compiler::Compiled compiled = WEFT_TRY(compiler::compile(*model.state->graph, options));
+  WEFT_TRY(sink.finish());
+  if (options.dump_stages.empty()) print_report(compiled.report);
+  return kSuccess;
+}
+
+}  // namespace
+
+Action add_compile(CLI::App& app) {
+  auto a = std::make_shared<CompileArguments>();
+  add_model_options(app, *a);
+  app.add_option("--emit", a->emit, "graph, loop, tile, kernel, llvm or asm (default: how long each stage took)");
+  app.add_option("--output-dir", a->output_dir, "a folder that receives a file per item (without --emit: of all stages)");
+  app.add_option("--off", a->passes_off, "a graph pass that is left out; see 'weft opt --list'")->allow_extra_args(false);
+  app.add_option("--threads", a->threads, "threads of the code generator")->check(CLI::Range(0, 4096));
+  app.add_flag("--no-cache", a->no_cache, "neither look compiled code up on disk nor keep it there");
+  return [a] { return compile(*a); };
+}
+
+}  // namespace weft::cli

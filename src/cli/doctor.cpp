@@ -1,0 +1,71 @@
+// weft doctor: what Weft found on this machine, and what it decided from it.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/knobs.h"
+#include "base/machine.h"
+#include "cli/commands.h"
+#include "cli/table.h"
+#include "codegen/llvm/codegen.h"
+#include "runtime/cache.h"
+#include "runtime/pool.h"
+#include "weft/weft.h"
+
+namespace weft::cli {
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string cache_text() {
+  const std::string folder = runtime::Cache().directory();
+  if (folder.empty()) return "none: there is no folder for one";
+  double bytes = 0;
+  int entries = 0;
+  std::error_code ignored;
+  for (const auto& entry : fs::recursive_directory_iterator(folder, ignored)) {
+    if (!entry.is_regular_file(ignored)) continue;
+    bytes += static_cast<double>(entry.file_size(ignored));
+    ++entries;
+  }
+  return fmt::format("{}: {} entries, {} of at most {}", folder, entries, bytes_text(bytes),
+                     bytes_text(static_cast<double>(knob_integer(Knob::CacheBytes))));
+}
+
+std::string caches_of(const Machine& m) {
+  std::string text = fmt::format("L1 {}, L2 {}", bytes_text(static_cast<double>(m.l1_bytes)),
+                                 bytes_text(static_cast<double>(m.l2_bytes)));
+  if (m.l3_bytes > 0) text += fmt::format(", L3 {}", bytes_text(static_cast<double>(m.l3_bytes)));
+  return text;
+}
+
+Result<int> doctor() {
+  const Machine m = host_machine();
+  const codegen::TargetDesc& target = codegen::host_target();
+  fmt::print("weft        {}\n", version());
+  fmt::print("code        {}\n", codegen::version());
+  fmt::print("CPU         {} ({})\n", m.name, m.arch);
+  fmt::print("vectors     {} registers of {} bits\n", m.vector_registers, m.vector_bits);
+  fmt::print("caches      {}\n", caches_of(m));
+  fmt::print("threads     {}\n", runtime::decide_threads().why);
+  fmt::print("target      {}, tuned for {}\n", target.triple, target.cpu);
+  fmt::print("features    {}\n", joined(m.features, " "));
+  fmt::print("cache       {}\n", cache_text());
+  Table table({"variable", "value", "what it does"});
+  for (int k = 0; k < knob_count(); ++k) {
+    const KnobInfo& knob = info(static_cast<Knob>(k));
+    const std::string& value = knob_text(static_cast<Knob>(k));
+    table.row({knob.variable, value.empty() ? "-" : value, knob.doc});
+  }
+  fmt::print("\n");
+  print(table);
+  return kSuccess;
+}
+
+}  // namespace
+
+Action add_doctor(CLI::App&) { return doctor; }
+
+}  // namespace weft::cli

@@ -1,0 +1,152 @@
+// Runs the `weft` binary as a user does: exit codes, messages, what is printed and written.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "base/npy.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const std::string kCases = WEFT_SOURCE_DIR "/test/cases/";
+const std::string kRelu = kCases + "relu_sign_nan/model.onnx";
+const std::string kDynamic = kCases + "prelu_slope_right_aligned_dynamic/model.onnx";
+
+struct Ran {
+  int code = -1;
+  std::string out, err;
+};
+
+std::string slurp(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+class Commands : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "weft_cli_XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  Ran weft(const std::string& arguments) {
+    const std::string line = "WEFT_CACHE_DIR=off '" WEFT_BINARY "' " + arguments + " >'" + (folder_ / "out").string() +
+                             "' 2>'" + (folder_ / "err").string() + "' </dev/null";
+    const int status = std::system(line.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, slurp(folder_ / "out"), slurp(folder_ / "err")};
+  }
+
+  void expect_usage_error(const std::string& arguments, const std::string& message) {
+    const Ran ran = weft(arguments);
+    EXPECT_EQ(ran.code, 2) << arguments;
+    EXPECT_THAT(ran.out, IsEmpty());
+    EXPECT_THAT(ran.err, HasSubstr(message)) << arguments;
+    EXPECT_EQ(ran.err.find('\n'), ran.err.size() - 1) << ran.err;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(Commands, UsageErrorsAreOneLineWithASuggestion) {
+  expect_usage_error("", "'weft help'");
+  expect_usage_error("rnu x", "did you mean 'run'?");
+  expect_usage_error("help rnu", "did you mean 'run'?");
+  expect_usage_error("run", "model");
+  expect_usage_error("run --traget ref " + kRelu, "did you mean '--target'?");
+  expect_usage_error("run " + kRelu + "x", "did you mean '" + kRelu + "'?");
+  expect_usage_error("run " + kCases, "a folder");
+  expect_usage_error("run " + kRelu + " --target gpu", "there is no such target");
+  expect_usage_error("run " + kRelu + " --input y=zeros", "there is no such input");
+  expect_usage_error("run " + kRelu + " --input x=nonsense", "range:LO:HI");
+  expect_usage_error("run " + kRelu + " --input x=missing.npy", "there is no such file");
+  expect_usage_error("run " + kDynamic + " --dim nosuch=3", "there is no such named dimension");
+  expect_usage_error("run " + kDynamic + " --dim x", "NAME=SIZE");
+  expect_usage_error("run " + kRelu + " --off simplyfy", "did you mean 'simplify'?");
+  expect_usage_error("compile " + kRelu + " --emit krenel", "did you mean 'kernel'?");
+  expect_usage_error("conformance nosuchfolder", "there is no such folder");
+}
+
+TEST_F(Commands, HelpAndVersion) {
+  EXPECT_THAT(weft("--version").out, ContainsRegex("weft [0-9]+\\.[0-9]+"));
+  const Ran help = weft("help");
+  EXPECT_EQ(help.code, 0);
+  for (const char* command : {"run", "verify", "check", "info", "bench", "explain", "compile", "opt", "conformance", "doctor"}) {
+    EXPECT_THAT(help.out, HasSubstr(command));
+    const Ran one = weft(std::string("help ") + command);
+    EXPECT_EQ(one.code, 0) << command;
+    EXPECT_THAT(one.out, HasSubstr("--help")) << command;
+  }
+}
+
+TEST_F(Commands, ModelErrorsEndWithOne) {
+  std::ofstream(folder_ / "bad.onnx") << "this is no model";
+  const Ran ran = weft("run " + (folder_ / "bad.onnx").string());
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("weft: error["));
+}
+
+TEST_F(Commands, RunPrintsATableAndWritesOutputs) {
+  for (const char* target : {"ref", "cpu"}) {
+    const Ran ran = weft("run " + kRelu + " --target " + target + " --output-dir " + (folder_ / target).string());
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    EXPECT_THAT(ran.out, AllOf(HasSubstr("dtype"), HasSubstr("f32")));
+  }
+  const auto ref = weft::read_npy((folder_ / "ref" / "y.npy").string());
+  const auto cpu = weft::read_npy((folder_ / "cpu" / "y.npy").string());
+  ASSERT_TRUE(ref.ok() && cpu.ok());
+  EXPECT_EQ(ref->shape(), cpu->shape());
+  EXPECT_EQ(ref->content_hash(), cpu->content_hash());
+}
+
+TEST_F(Commands, InputsComeFromFiles) {
+  ASSERT_EQ(weft("run " + kRelu + " --target ref --input x=ones --output-dir " + folder_.string()).code, 0);
+  const Ran again = weft("run " + kRelu + " --target ref --input x=" + (folder_ / "y.npy").string());
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_THAT(again.out, ContainsRegex(" 1 +1 +1 +0"));
+}
+
+TEST_F(Commands, ReportsOfAModel) {
+  EXPECT_THAT(weft("check " + kRelu).out, HasSubstr("nothing is missing"));
+  EXPECT_THAT(weft("info " + kRelu).out, AllOf(HasSubstr("opsets"), HasSubstr("Relu"), HasSubstr("FLOPs")));
+  EXPECT_THAT(weft("verify " + kRelu).out, HasSubstr("ok"));
+  EXPECT_THAT(weft("bench " + kRelu + " --seconds 0 --json").out, AllOf(HasSubstr("\"median_ms\""), HasSubstr("\"arena_bytes\"")));
+  EXPECT_THAT(weft("explain " + kRelu).out, AllOf(HasSubstr("kernel"), HasSubstr("Relu")));
+  EXPECT_THAT(weft("opt --list").out, HasSubstr("simplify"));
+  EXPECT_THAT(weft("opt " + kRelu).out, HasSubstr("graph @"));
+  EXPECT_THAT(weft("doctor").out, AllOf(HasSubstr("LLVM"), HasSubstr("threads"), HasSubstr("WEFT_CACHE_DIR")));
+  for (const char* stage : {"graph", "loop", "tile", "kernel", "llvm", "asm"}) {
+    const Ran ran = weft("compile " + kRelu + " --emit " + stage);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_GT(ran.out.size(), 20u) << stage;
+  }
+}
+
+TEST_F(Commands, ConformanceCounts) {
+  const Ran good = weft("conformance " + kCases + " --filter relu_sign_nan --csv " + (folder_ / "all.csv").string());
+  EXPECT_EQ(good.code, 0) << good.out << good.err;
+  EXPECT_THAT(good.out, ContainsRegex("[0-9]+ passed, 0 failed, [0-9]+ skipped\n$"));
+  EXPECT_THAT(slurp(folder_ / "all.csv"), HasSubstr("\"relu_sign_nan\",passed,"));
+
+  const fs::path wrong = folder_ / "suite" / "wrong";
+  fs::copy(kCases + "relu_sign_nan", wrong, fs::copy_options::recursive);
+  fs::copy(wrong / "test_data_set_0" / "input_0.pb", wrong / "test_data_set_0" / "output_0.pb",
+           fs::copy_options::overwrite_existing);
+  const Ran bad = weft("conformance " + (folder_ / "suite").string());
+  EXPECT_EQ(bad.code, 1);
+  EXPECT_THAT(bad.out, AllOf(HasSubstr("wrong: output 'y'"), HasSubstr("0 passed, 1 failed, 0 skipped\n")));
+}
+
+}  // namespace

@@ -1,0 +1,21 @@
+# Installs BUILD into a fresh folder, builds the consumer against it, and runs it on MODEL (x: f32[21] -> relu).
+function(step)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "${ARGN}: ${code}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+set(work ${BUILD}/package)
+file(REMOVE_RECURSE ${work})
+step(${CMAKE_COMMAND} --install ${BUILD} --prefix ${work}/installed)
+step(${CMAKE_COMMAND} -S ${SOURCE} -B ${work}/build -G Ninja -DCMAKE_BUILD_TYPE=Release
+     -DCMAKE_PREFIX_PATH=${work}/installed)
+step(${CMAKE_COMMAND} --build ${work}/build)
+foreach(program consumer consumer_static)
+  step(${work}/build/${program} ${MODEL})
+  if(NOT output STREQUAL "0 2\n")
+    message(FATAL_ERROR "${program} printed\n${output}")
+  endif()
+endforeach()
