@@ -6,10 +6,15 @@ include(CMakePackageConfigHelpers)
 get_property(stages GLOBAL PROPERTY WEFT_STAGES)
 list(REMOVE_ITEM stages weft_cli_lib)
 
-add_library(weft_shared SHARED ${CMAKE_SOURCE_DIR}/src/api/weft.cpp)
+# The public header's names, and those of base that it shows; weft.map decides what leaves the shared library.
+set_target_properties(weft_base weft_api PROPERTIES CXX_VISIBILITY_PRESET default)
+
+# All of base and api, whether the rest uses it or not.
+add_library(weft_shared SHARED $<TARGET_OBJECTS:weft_base> $<TARGET_OBJECTS:weft_api>)
 set_target_properties(weft_shared PROPERTIES OUTPUT_NAME weft EXPORT_NAME weft VERSION ${PROJECT_VERSION}
                       SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
                       LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/weft.map)
+set_target_properties(weft_shared PROPERTIES LINKER_LANGUAGE CXX)
 target_link_libraries(weft_shared PRIVATE weft_api)
 target_link_options(weft_shared PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/weft.map)
 
