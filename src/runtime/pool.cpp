@@ -41,66 +41,86 @@ std::optional<int> cgroup_threads() {
   return std::nullopt;
 }
 
-inline void pause() { __builtin_ia32_pause(); }
+inline void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
 
+// A region is one word: its number, how many workers may take part, whether it is closed, and how many are inside. A worker
+// joins by adding itself to the word, which fails once the region is closed or another has begun: so a worker that wakes
+// late costs nothing, and never joins a region twice. Never destroyed: workers may sleep in it until the process ends.
 class Pool {
  public:
-  ~Pool() { stop(); }
-
   void run(std::int64_t count, int threads, RangeBody body, void* context) {
-    std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock()) {
+    if (busy_.exchange(true, std::memory_order_acquire)) {
       body(context, 0, count, 0);
       return;
     }
-    start(threads - 1);
+    int workers = start(threads - 1);
     body_ = body;
     context_ = context;
     count_ = count;
-    chunk_ = std::max<std::int64_t>(1, count / (std::int64_t{threads} * 8));
+    chunk_ = std::max<std::int64_t>(1, count / (std::int64_t{workers + 1} * kChunksPerThread));
     next_.store(0, std::memory_order_relaxed);
-    running_.store(threads - 1, std::memory_order_relaxed);
-    unsigned region = ((epoch_.load(std::memory_order_relaxed) >> kLimitBits) + 1) << kLimitBits;
-    epoch_.store(region | static_cast<unsigned>(threads - 1), std::memory_order_seq_cst);
-    if (sleepers_.load(std::memory_order_seq_cst) > 0) epoch_.notify_all();
+    std::uint32_t region = region_of(word_.load(std::memory_order_relaxed)) + 1;
+    word_.store(std::uint64_t{region} << kRegionShift | static_cast<std::uint64_t>(workers) << kLimitShift);
+    epoch_.store(region);
+    if (sleepers_.load() > 0) epoch_.notify_all();
     work(0);
-    while (running_.load(std::memory_order_acquire) != 0) pause();
+    word_.fetch_or(kClosed, std::memory_order_acq_rel);
+    for (int spin = 0; (word_.load(std::memory_order_acquire) & kInside) != 0; ++spin) {
+      spin < kSpins ? pause() : std::this_thread::yield();
+    }
+    busy_.store(false, std::memory_order_release);
   }
-
 
  private:
   static constexpr int kSpins = 4000;
-  static constexpr unsigned kLimitBits = 8;
+  static constexpr int kChunksPerThread = 8;
+  static constexpr std::uint64_t kInside = 0xffff, kClosed = 1 << 16;
+  static constexpr int kLimitShift = 20, kRegionShift = 32;
+  static std::uint32_t region_of(std::uint64_t word) { return static_cast<std::uint32_t>(word >> kRegionShift); }
+  static int limit_of(std::uint64_t word) { return static_cast<int>(word >> kLimitShift & 0xfff); }
 
-  void start(int wanted) {
-    while (static_cast<int>(workers_.size()) < wanted) {
-      int number = static_cast<int>(workers_.size()) + 1;
-      unsigned seen = epoch_.load();
-      workers_.emplace_back([this, number, seen] { loop(number, seen); });
-    }
-  }
-
-  void stop() {
-    stopping_.store(true);
-    epoch_.fetch_add(1u << kLimitBits);
-    epoch_.notify_all();
-    for (std::thread& t : workers_) t.join();
-  }
-
-  void loop(int number, unsigned seen) {
-    while (true) {
-      for (int spin = 0; spin < kSpins && epoch_.load(std::memory_order_acquire) == seen; ++spin) pause();
-      while (epoch_.load(std::memory_order_acquire) == seen) {
-        sleepers_.fetch_add(1, std::memory_order_seq_cst);
-        epoch_.wait(seen, std::memory_order_seq_cst);
-        sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+  // Returns how many of the wanted workers there are: where the system gives no more threads, fewer will do.
+  int start(int wanted) {
+    try {
+      workers_.reserve(static_cast<std::size_t>(wanted));
+      while (static_cast<int>(workers_.size()) < wanted) {
+        int number = static_cast<int>(workers_.size()) + 1;
+        std::uint32_t seen = region_of(word_.load());
+        workers_.emplace_back([this, number, seen] { loop(number, seen); });
       }
-      seen = epoch_.load(std::memory_order_acquire);
-      if (stopping_.load()) return;
-      if (number > static_cast<int>(seen & ((1u << kLimitBits) - 1))) continue;
-      work(number);
-      running_.fetch_sub(1, std::memory_order_acq_rel);
+    } catch (const std::exception&) {
+      return static_cast<int>(workers_.size());
     }
+    return wanted;
+  }
+
+  void loop(int number, std::uint32_t seen) {
+    while (true) {
+      for (int spin = 0; spin < kSpins && region_of(word_.load(std::memory_order_relaxed)) == seen; ++spin) pause();
+      while (region_of(word_.load()) == seen) {
+        sleepers_.fetch_add(1);
+        epoch_.wait(seen);
+        sleepers_.fetch_sub(1);
+      }
+      seen = region_of(word_.load(std::memory_order_relaxed));
+      if (!join(number, seen)) continue;
+      work(number);
+      word_.fetch_sub(1, std::memory_order_release);
+    }
+  }
+
+  bool join(int number, std::uint32_t region) {
+    std::uint64_t word = word_.load(std::memory_order_relaxed);
+    while (region_of(word) == region && (word & kClosed) == 0 && number <= limit_of(word)) {
+      if (word_.compare_exchange_weak(word, word + 1, std::memory_order_acquire)) return true;
+    }
+    return false;
   }
 
   void work(int number) {
@@ -111,13 +131,11 @@ class Pool {
     }
   }
 
-  std::mutex mutex_;
+  std::atomic<bool> busy_{false};
   std::vector<std::thread> workers_;
-  // Changes with each region: a count above, and below how many workers take part. In one word, so that a worker that
-  // is late never joins a region twice.
-  std::atomic<unsigned> epoch_{0};
-  std::atomic<int> sleepers_{0}, running_{0};
-  std::atomic<bool> stopping_{false};
+  std::atomic<std::uint64_t> word_{kClosed};
+  std::atomic<std::uint32_t> epoch_{0};  // the region's number, to sleep on
+  std::atomic<int> sleepers_{0};
   std::atomic<std::int64_t> next_{0};
   std::int64_t count_ = 0, chunk_ = 1;
   RangeBody body_ = nullptr;
@@ -128,7 +146,7 @@ Pool* g_pool = nullptr;
 std::once_flag g_once;
 
 void after_fork_in_child() {
-  // The old pool's mutex and threads belong to the parent: leave it be and start another.
+  // The old pool's state and threads belong to the parent: leave it be and start another.
   if (g_pool) g_pool = new Pool;
 }
 
@@ -142,7 +160,7 @@ Pool& pool() {
 
 }  // namespace
 
-ThreadCount decide_threads() {
+const ThreadCount& decide_threads() {
   static const ThreadCount decided = [] {
     int affinity = affinity_threads();
     std::optional<int> quota = cgroup_threads();
@@ -150,17 +168,17 @@ ThreadCount decide_threads() {
     std::string why = "affinity mask: " + std::to_string(affinity) +
                       ", cgroup quota: " + (quota ? std::to_string(*quota) : "none");
     if (std::int64_t wanted = knob_integer(Knob::Threads); wanted > 0) {
-      threads = static_cast<int>(std::min<std::int64_t>(wanted, 256));
+      threads = static_cast<int>(std::min<std::int64_t>(wanted, kMaxThreads));
       why += ", WEFT_THREADS: " + std::to_string(wanted);
     }
-    return ThreadCount{std::min(threads, 256), why};
+    return ThreadCount{std::min(threads, kMaxThreads), why};
   }();
   return decided;
 }
 
 void parallel_for(std::int64_t count, int threads, RangeBody body, void* context) {
   if (count <= 0) return;
-  threads = static_cast<int>(std::min<std::int64_t>(threads, count));
+  threads = static_cast<int>(std::min<std::int64_t>({threads, count, kMaxThreads}));
   if (threads <= 1) {
     body(context, 0, count, 0);
     return;

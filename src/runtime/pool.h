@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 
 namespace weft::runtime {
@@ -13,7 +12,8 @@ struct ThreadCount {
   int threads;
   std::string why;  // "2 (affinity mask: 2, cgroup quota: none)"
 };
-ThreadCount decide_threads();  // once decided, the same for the process
+const ThreadCount& decide_threads();  // once decided, the same for the process
+constexpr int kMaxThreads = 256;      // of one parallel region
 
 // Calls body(begin, end, worker) over [0, count) in chunks, on at most `threads` threads, the caller among them; worker
 // numbers are below `threads`. Returns when all chunks are done. The body must not throw. Nested and concurrent calls
