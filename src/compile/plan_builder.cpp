@@ -62,13 +62,26 @@ class PlanBuilder {
  private:
   // ---- slots ----
 
+  // Sizes that steps bind while they run; a branch or loop binds those of its results that its regions bind.
   void collect_late_symbols() {
     for (const Node& node : g_.nodes()) {
-      for (const auto& [key, value] : node.attrs.all()) {
-        bool binds = key == Attr::Symbol || (node.op == GOp::Bind && key == Attr::Shape);
-        if (!binds) continue;
-        for (const Dim& d : std::get<Shape>(value)) d.collect_symbols(late_);
+      for (const std::string& symbol : graph::bound_symbols(node)) late_.insert(symbol);
+      std::set<std::string> inside;
+      for (const auto& region : node.regions) collect_bound(*region, inside);
+      for (ValueId v : inside.empty() ? std::vector<ValueId>() : node.results) {
+        for (const Dim& d : g_.type(v).shape) {
+          for (const std::string& symbol : d.symbols()) {
+            if (inside.count(symbol)) late_.insert(symbol);
+          }
+        }
       }
+    }
+  }
+
+  static void collect_bound(const Graph& g, std::set<std::string>& into) {
+    for (const Node& node : g.nodes()) {
+      for (const std::string& symbol : graph::bound_symbols(node)) into.insert(symbol);
+      for (const auto& region : node.regions) collect_bound(*region, into);
     }
   }
 
@@ -223,7 +236,7 @@ class PlanBuilder {
     }
     runtime::HostCall call;
     call.op = info(node.op).name;
-    call.origin = node.origin ? node.origin->node : "";
+    call.origin = origin_of(node);
     call.call = [graph = graph_, id](const std::vector<Tensor>& operands, Bindings& bindings) {
       return graph::interpret_node(*graph, graph->node(id), operands, bindings);
     };
@@ -241,6 +254,7 @@ class PlanBuilder {
     step.outputs = slots_of(node.results);
     step.then_plan = WEFT_TRY(build_plan(node.regions[0], context_));
     step.else_plan = WEFT_TRY(build_plan(node.regions[1], context_));
+    step.origin = origin_of(node);
     plan_->steps.push_back(std::move(step));
     return {};
   }
@@ -254,15 +268,8 @@ class PlanBuilder {
     step.captures = slots_of(node.operands, 2 + carried);
     step.carried_out = slots_of(node.results, 0, carried);
     step.stacked_out = slots_of(node.results, carried);
-    step.stacked_symbols.assign(step.stacked_out.size(), "");
-    if (node.attrs.has(Attr::Symbol)) {
-      const Shape& symbols = node.attrs.dims(Attr::Symbol);
-      for (std::size_t k = 0; k < symbols.size() && k < step.stacked_symbols.size(); ++k) {
-        step.stacked_symbols[k] = symbols[k].as_symbol().value_or("");
-      }
-    }
     step.body = WEFT_TRY(build_plan(node.regions[0], context_));
-    step.origin = node.origin ? node.origin->node : "";
+    step.origin = origin_of(node);
     plan_->steps.push_back(std::move(step));
     return {};
   }
@@ -275,8 +282,19 @@ class PlanBuilder {
     step.captures = slots_of(node.operands, carried + xs);
     step.carried_out = slots_of(node.results, 0, carried);
     step.ys = slots_of(node.results, carried);
-    if (xs == 0) return internal_error("a scan without anything to scan over");
+    step.origin = origin_of(node);
+    if (xs == 0) return unsupported("unsupported-op", "a scan over nothing").at(step.origin);
+    auto is_sliceable = [&](ValueId v) { return !is_string(g_.type(v).dtype) && bits(g_.type(v).dtype) % 8 == 0; };
+    std::vector<ValueId> sliced(node.operands.begin(), node.operands.begin() + static_cast<std::ptrdiff_t>(carried + xs));
+    sliced.insert(sliced.end(), node.results.begin(), node.results.end());
+    for (ValueId v : sliced) {
+      if (is_sliceable(v)) continue;
+      return unsupported("unsupported-dtype", "a scan of strings or of elements narrower than a byte").at(step.origin);
+    }
     step.length = g_.type(node.operands[carried]).shape[0];
+    for (std::size_t x = 1; x < xs; ++x) {
+      require_equal(step.length, g_.type(node.operands[carried + x]).shape[0], step.origin);
+    }
     step.body = WEFT_TRY(build_plan(node.regions[0], context_));
     plan_->steps.push_back(std::move(step));
     return {};
@@ -286,11 +304,15 @@ class PlanBuilder {
   void add_requirements() {
     for (const Node& node : g_.nodes()) {
       if (node.op != GOp::Reshape) continue;
-      Dim from = product(g_.type(node.operands[0]).shape), to = product(g_.type(node.results[0]).shape);
-      if (g_.facts.known_equal(from, to)) continue;
-      plan_->requirements.push_back({from, to, node.origin ? node.origin->node : "reshape"});
+      require_equal(product(g_.type(node.operands[0]).shape), product(g_.type(node.results[0]).shape), origin_of(node));
     }
   }
+
+  void require_equal(const Dim& a, const Dim& b, const std::string& origin) {
+    if (!g_.facts.known_equal(a, b)) plan_->requirements.push_back({a, b, origin});
+  }
+
+  static std::string origin_of(const Node& node) { return node.origin ? node.origin->node : info(node.op).name; }
 
   std::shared_ptr<const Graph> graph_;
   const Graph& g_;

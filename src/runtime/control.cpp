@@ -1,149 +1,213 @@
-// Branches and loops of a plan: their bodies are plans that run inside the same run's options and bindings.
+// Branches and loops of a plan: their bodies are plans that run inside the same run's options and bindings. A body keeps
+// one Run over all iterations, so that only pointers change from one to the next.
 #include <cstring>
 
 #include "runtime/run.h"
 
 namespace weft::runtime {
 
-Result<void> Run::run_body(const Executable& body, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
-  RunOptions options = options_;
-  options.step_seconds = nullptr;
-  return Run(body, inputs, outputs, options, bindings()).execute();
-}
-
-// Symbols in the slot's shape that nothing has bound yet take the sizes of its value.
-void Run::bind_sizes(SlotId slot, const Tensor& value) {
-  const Shape& shape = plan_.slots[slot].shape;
-  for (std::size_t d = 0; d < shape.size() && d < value.shape().size(); ++d) {
-    auto symbol = shape[d].as_symbol();
-    if (!symbol || bindings().count(*symbol)) continue;
-    if (!has_late_) {
-      late_ = layout_->bindings;
-      has_late_ = true;
-    }
-    late_[*symbol] = value.shape()[d];
-  }
-}
-
-Result<void> Run::branch(const BranchStep& step, std::size_t k) {
-  Tensor condition = WEFT_TRY(tensor(step.condition));
-  const auto& bodies = executable_.state_->bodies[k];
-  const Executable& body = *bodies[condition.i64(0) != 0 ? 0 : 1];
-  std::vector<Tensor> inputs, outputs;
-  for (SlotId s : step.inputs) inputs.push_back(WEFT_TRY(tensor(s)));
-  for (SlotId s : step.outputs) outputs.push_back(WEFT_TRY(target(s)));
-  WEFT_TRY(run_body(body, inputs, outputs));
-  for (std::size_t o = 0; o < outputs.size(); ++o) bind_sizes(step.outputs[o], outputs[o]);
-  for (std::size_t o = 0; o < outputs.size(); ++o) WEFT_TRY(put(step.outputs[o], outputs[o]));
-  return {};
-}
-
 namespace {
 
-// Joins slices along a new leading axis.
-Result<Tensor> stack(const std::vector<Tensor>& slices, DType dtype, const std::vector<std::int64_t>& slice_shape) {
-  std::vector<std::int64_t> shape = slice_shape;
-  shape.insert(shape.begin(), static_cast<std::int64_t>(slices.size()));
-  Tensor result = WEFT_TRY(Tensor::empty(dtype, shape));
-  auto* to = static_cast<std::byte*>(result.mutable_data());
-  for (const Tensor& t : slices) {
-    if (t.shape() != slice_shape) {
-      return unsupported("loop-shape-changes", "a scan output of a loop changes its shape between iterations")
-          .expected(shape_str(slice_shape))
-          .found(shape_str(t.shape()));
-    }
-    std::memcpy(to, t.data(), t.byte_size());
-    to += t.byte_size();
-  }
-  return result;
+RunOptions body_options(const RunOptions& options) {
+  RunOptions inner = options;
+  inner.step_seconds = nullptr;
+  return inner;
 }
+
+// Slices of one shape, joined along a new leading axis as they come.
+class Stack {
+ public:
+  explicit Stack(DType dtype) : dtype_(dtype) {}
+
+  Result<void> push(const Tensor& slice, const std::string& origin) {
+    if (count_ == 0) {
+      shape_ = slice.shape();
+    } else if (slice.shape() != shape_) {
+      return user_error("shape-mismatch", "the shapes of a stacked output differ between iterations")
+          .at(origin)
+          .expected(shape_str(shape_))
+          .found(shape_str(slice.shape()));
+    }
+    ++count_;
+    elements_ += slice.size();
+    if (is_string(dtype_)) {
+      strings_.insert(strings_.end(), slice.string_values().begin(), slice.string_values().end());
+      return {};
+    }
+    if (elements_ > (storage_.defined() ? storage_.size() : 0)) WEFT_TRY(reserve(std::max<std::int64_t>(64, 2 * elements_)));
+    copy(slice, elements_ - slice.size());
+    return {};
+  }
+
+  // `none` is the shape of a slice when there was no iteration.
+  Result<Tensor> finish(const std::vector<std::int64_t>& none) {
+    std::vector<std::int64_t> shape = count_ > 0 ? shape_ : none;
+    shape.insert(shape.begin(), count_);
+    if (is_string(dtype_)) return Tensor::strings(std::move(shape), std::move(strings_));
+    Tensor result = WEFT_TRY(Tensor::empty(dtype_, shape));
+    if (result.byte_size() > 0) std::memcpy(result.mutable_data(), storage_.data(), result.byte_size());
+    return result;
+  }
+
+ private:
+  Result<void> reserve(std::int64_t elements) {
+    Tensor larger = WEFT_TRY(Tensor::empty(dtype_, {elements}));
+    if (storage_.defined()) std::memcpy(larger.mutable_data(), storage_.data(), storage_.byte_size());
+    storage_ = std::move(larger);
+    return {};
+  }
+
+  void copy(const Tensor& slice, std::int64_t at) {
+    if (bits(dtype_) % 8 != 0) {  // elements share bytes
+      for (std::int64_t i = 0; i < slice.size(); ++i) storage_.set_i64(at + i, slice.i64(i));
+      return;
+    }
+    if (slice.byte_size() == 0) return;
+    auto* to = static_cast<std::byte*>(storage_.mutable_data()) + at * (bits(dtype_) / 8);
+    std::memcpy(to, slice.data(), slice.byte_size());
+  }
+
+  DType dtype_;
+  std::vector<std::int64_t> shape_;
+  std::int64_t count_ = 0, elements_ = 0;
+  Tensor storage_;
+  std::vector<std::string> strings_;
+};
+
+std::vector<std::int64_t> row_shape(const Tensor& t) {
+  return std::vector<std::int64_t>(t.shape().begin() + 1, t.shape().end());
+}
+
+// Gives tensors of one shape, each over the next row of another's bytes.
+class Rows {
+ public:
+  explicit Rows(const Tensor& whole)
+      : dtype_(whole.dtype()),
+        shape_(row_shape(whole)),
+        bytes_(whole.shape()[0] > 0 ? whole.byte_size() / static_cast<std::size_t>(whole.shape()[0]) : 0),
+        data_(const_cast<void*>(whole.data())) {}
+  Tensor operator[](std::int64_t i) const {
+    return Tensor::mutable_view(dtype_, shape_, static_cast<std::byte*>(data_) + static_cast<std::size_t>(i) * bytes_);
+  }
+
+ private:
+  DType dtype_;
+  std::vector<std::int64_t> shape_;
+  std::size_t bytes_;
+  void* data_;
+};
 
 }  // namespace
 
+Result<std::vector<Tensor>> Run::tensors(const std::vector<SlotId>& slots) {
+  std::vector<Tensor> result;
+  result.reserve(slots.size());
+  for (SlotId s : slots) result.push_back(WEFT_TRY(tensor(s)));
+  return result;
+}
+
+Result<bool> Run::truth(SlotId slot, const std::string& origin) {
+  Tensor t = WEFT_TRY(tensor(slot));
+  if (t.size() == 1) return t.i64(0) != 0;
+  return user_error("shape-mismatch", "a condition is one value").at(origin).found(shape_str(t.shape()));
+}
+
+Result<void> Run::branch(const BranchStep& step, std::size_t k) {
+  const bool holds = WEFT_TRY(truth(step.condition, step.origin));
+  const Executable& body = *executable_.state_->bodies[k][holds ? 0 : 1];
+  std::vector<Tensor> inputs = WEFT_TRY(tensors(step.inputs)), outputs;
+  for (SlotId s : step.outputs) outputs.push_back(WEFT_TRY(target(s)));
+  RunOptions options = body_options(options_);
+  WEFT_TRY(Run(body, inputs, outputs, options, bindings(), Role::Body).execute());
+  // One result's sizes may be expressions of another's.
+  for (std::size_t o = 0; o < outputs.size(); ++o) WEFT_TRY(settle(step.outputs[o], outputs[o], step.origin));
+  for (std::size_t o = 0; o < outputs.size(); ++o) WEFT_TRY(put(step.outputs[o], outputs[o], step.origin));
+  return {};
+}
+
 Result<void> Run::loop(const LoopStep& step, std::size_t k) {
-  const Executable& body = *executable_.state_->bodies[k][0];
-  std::int64_t trips = step.trip_count >= 0 ? WEFT_TRY(tensor(step.trip_count)).i64(0) : INT64_MAX;
-  bool go = step.condition < 0 || WEFT_TRY(tensor(step.condition)).i64(0) != 0;
-  std::vector<Tensor> carried, captures;
-  for (SlotId s : step.carried) carried.push_back(WEFT_TRY(tensor(s)));
-  for (SlotId s : step.captures) captures.push_back(WEFT_TRY(tensor(s)));
-  std::vector<std::vector<Tensor>> stacked(step.stacked_out.size());
-  Tensor condition = WEFT_TRY(Tensor::zeros(DType::Bool, {}));
-  std::int64_t i = 0;
-  for (; i < trips && go; ++i) {
-    if (options_.stop && options_.stop->load(std::memory_order_relaxed)) {
-      return user_error("stopped", "the run was stopped by its stop token");
+  Tensor count = WEFT_TRY(tensor(step.trip_count));
+  if (count.size() != 1) return user_error("shape-mismatch", "the trip count is one value").at(step.origin);
+  const std::int64_t trips = count.i64(0);
+  bool go = WEFT_TRY(truth(step.condition, step.origin));
+  const std::size_t carried = step.carried.size();
+
+  Tensor iteration = WEFT_TRY(Tensor::zeros(DType::I64, {}));
+  std::vector<Tensor> inputs{iteration, Tensor::scalar_i64(DType::Bool, 1)}, outputs(1 + carried + step.stacked_out.size());
+  for (SlotId s : step.carried) inputs.push_back(WEFT_TRY(tensor(s)));
+  for (SlotId s : step.captures) inputs.push_back(WEFT_TRY(tensor(s)));
+  std::vector<Stack> stacks;
+  for (SlotId s : step.stacked_out) stacks.emplace_back(plan_.slots[s].dtype);
+  RunOptions options = body_options(options_);
+  {
+    Run body(*executable_.state_->bodies[k][0], inputs, outputs, options, bindings(), Role::Body);
+    for (std::int64_t i = 0; i < trips && go; ++i) {
+      WEFT_TRY(check_stop());
+      iteration.set_i64(0, i);
+      WEFT_TRY(body.execute());
+      if (outputs[0].size() != 1) return user_error("shape-mismatch", "a condition is one value").at(step.origin);
+      go = outputs[0].i64(0) != 0;
+      for (std::size_t c = 0; c < carried; ++c) {
+        std::swap(inputs[2 + c], outputs[1 + c]);
+        // What was carried into the first iteration is not ours to write to, nor are strings that others may share.
+        if (i == 0 || is_string(inputs[2 + c].dtype())) outputs[1 + c] = Tensor();
+      }
+      for (std::size_t s = 0; s < stacks.size(); ++s) WEFT_TRY(stacks[s].push(outputs[1 + carried + s], step.origin));
     }
-    condition.set_i64(0, 1);
-    std::vector<Tensor> inputs{Tensor::scalar_i64(DType::I64, i), condition};
-    inputs.insert(inputs.end(), carried.begin(), carried.end());
-    inputs.insert(inputs.end(), captures.begin(), captures.end());
-    std::vector<Tensor> outputs;
-    WEFT_TRY(run_body(body, inputs, outputs));
-    go = outputs[0].i64(0) != 0;
-    for (std::size_t c = 0; c < carried.size(); ++c) carried[c] = outputs[1 + c];
-    for (std::size_t s = 0; s < stacked.size(); ++s) stacked[s].push_back(outputs[1 + carried.size() + s]);
   }
-  if (!has_late_) {
-    late_ = layout_->bindings;
-    has_late_ = true;
-  }
-  for (std::size_t s = 0; s < stacked.size(); ++s) {
-    if (!step.stacked_symbols[s].empty()) late_[step.stacked_symbols[s]] = i;
-  }
-  for (std::size_t c = 0; c < carried.size(); ++c) WEFT_TRY(put(step.carried_out[c], carried[c]));
-  for (std::size_t s = 0; s < stacked.size(); ++s) {
+  for (std::size_t c = 0; c < carried; ++c) WEFT_TRY(put(step.carried_out[c], inputs[2 + c], step.origin));
+  for (std::size_t s = 0; s < stacks.size(); ++s) {
     SlotId slot = step.stacked_out[s];
-    std::vector<std::int64_t> sizes;
-    if (!stacked[s].empty()) {
-      sizes = stacked[s][0].shape();
-    } else {
-      sizes = WEFT_TRY(shape(slot));
-      sizes.erase(sizes.begin());
+    std::vector<std::int64_t> none;  // a size that nothing binds is 0
+    const Shape& stated = plan_.slots[slot].shape;
+    for (std::size_t a = 1; a < stated.size(); ++a) {
+      auto size = stated[a].evaluate(bindings());
+      none.push_back(size.ok() ? std::max<std::int64_t>(0, *size) : 0);
     }
-    WEFT_TRY(put(slot, WEFT_TRY(stack(stacked[s], plan_.slots[slot].dtype, sizes))));
+    WEFT_TRY(put(slot, WEFT_TRY(stacks[s].finish(none)), step.origin));
   }
   return {};
 }
 
-// Each slice of ys is written in place; the carried values alternate between two buffers.
+// Each slice of ys is written in place; the carried values alternate between the results' memory and a spare, so that
+// the last iteration writes the results.
 Result<void> Run::scan(const ScanStep& step, std::size_t k) {
-  const Executable& body = *executable_.state_->bodies[k][0];
-  std::int64_t length = WEFT_TRY(step.length.evaluate(bindings()));
-  std::vector<Tensor> carried, xs, spare(step.carried.size());
-  for (SlotId s : step.carried) carried.push_back(WEFT_TRY(tensor(s)));
-  for (SlotId s : step.xs) xs.push_back(WEFT_TRY(tensor(s)));
-  std::vector<Tensor> captures;
-  for (SlotId s : step.captures) captures.push_back(WEFT_TRY(tensor(s)));
-  std::vector<Tensor> ys;
-  for (SlotId s : step.ys) {
-    void* to = memory_->pointers[s];
-    if (!to) to = WEFT_TRY(make(s));
-    ys.push_back(Tensor::mutable_view(plan_.slots[s].dtype, WEFT_TRY(shape(s)), to));
+  const std::int64_t length = WEFT_TRY(step.length.evaluate(bindings()));
+  const std::size_t carried = step.carried.size();
+  std::vector<Tensor> inputs = WEFT_TRY(tensors(step.carried)), outputs(carried + step.ys.size());
+  std::vector<Tensor> buffers[2];
+  for (std::size_t c = 0; c < carried; ++c) {
+    SlotId slot = step.carried_out[c];
+    std::vector<std::int64_t> sizes = WEFT_TRY(shape(slot));
+    buffers[0].push_back(Tensor::mutable_view(plan_.slots[slot].dtype, sizes, WEFT_TRY(make(slot))));
+    buffers[1].push_back(length > 1 ? WEFT_TRY(Tensor::empty(plan_.slots[slot].dtype, sizes)) : Tensor());
   }
-  auto slice_shape = [](const Tensor& t) { return std::vector<std::int64_t>(t.shape().begin() + 1, t.shape().end()); };
+  std::vector<Rows> xs, ys;
+  for (SlotId s : step.xs) xs.emplace_back(WEFT_TRY(tensor(s)));
+  for (SlotId s : step.ys) ys.emplace_back(Tensor::view(plan_.slots[s].dtype, WEFT_TRY(shape(s)), WEFT_TRY(make(s)), nullptr));
+  inputs.resize(carried + xs.size());
+  for (SlotId s : step.captures) inputs.push_back(WEFT_TRY(tensor(s)));
+
+  RunOptions options = body_options(options_);
+  Run body(*executable_.state_->bodies[k][0], inputs, outputs, options, bindings(), Role::Body);
   for (std::int64_t i = 0; i < length; ++i) {
-    if (options_.stop && options_.stop->load(std::memory_order_relaxed)) {
-      return user_error("stopped", "the run was stopped by its stop token");
+    WEFT_TRY(check_stop());
+    const auto& into = buffers[(length - 1 - i) % 2];
+    for (std::size_t x = 0; x < xs.size(); ++x) inputs[carried + x] = xs[x][i];
+    for (std::size_t c = 0; c < carried; ++c) outputs[c] = into[c];
+    for (std::size_t y = 0; y < ys.size(); ++y) outputs[carried + y] = ys[y][i];
+    WEFT_TRY(body.execute());
+    for (std::size_t c = 0; c < outputs.size(); ++c) {
+      SlotId slot = c < carried ? step.carried_out[c] : step.ys[c - carried];
+      const void* expected = c < carried ? into[c].data() : ys[c - carried][i].data();
+      if (outputs[c].data() != expected) {
+        return user_error("shape-mismatch", "a scan's result changes its shape").at(step.origin).expected(str(plan_.slots[slot].shape));
+      }
+      if (c < carried) inputs[c] = outputs[c];
     }
-    std::vector<Tensor> inputs = carried;
-    for (const Tensor& x : xs) {
-      std::size_t bytes = x.byte_size() / length;
-      inputs.push_back(Tensor::view(x.dtype(), slice_shape(x), static_cast<const std::byte*>(x.data()) + i * bytes, nullptr));
-    }
-    inputs.insert(inputs.end(), captures.begin(), captures.end());
-    std::vector<Tensor> outputs = std::move(spare);
-    for (Tensor& y : ys) {
-      std::size_t bytes = y.byte_size() / length;
-      outputs.push_back(Tensor::mutable_view(y.dtype(), slice_shape(y), static_cast<std::byte*>(y.mutable_data()) + i * bytes));
-    }
-    WEFT_TRY(run_body(body, inputs, outputs));
-    outputs.resize(carried.size());
-    // The first carried values are the caller's and must not be written to.
-    spare = i == 0 ? std::vector<Tensor>(carried.size()) : std::move(carried);
-    carried = std::move(outputs);
   }
-  for (std::size_t c = 0; c < carried.size(); ++c) WEFT_TRY(put(step.carried_out[c], carried[c]));
+  if (length > 0) return {};
+  for (std::size_t c = 0; c < carried; ++c) WEFT_TRY(put(step.carried_out[c], inputs[c], step.origin));
   return {};
 }
 

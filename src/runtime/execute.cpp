@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
-#include <cstring>
 
 #include "runtime/pool.h"
 #include "runtime/run.h"
@@ -31,47 +31,67 @@ Result<void> Executable::run(const std::vector<Tensor>& inputs, std::vector<Tens
                              const RunOptions& options) const {
   try {
     Bindings none;
-    return Run(*this, inputs, outputs, options, none).execute();
+    return Run(*this, inputs, outputs, options, none, Run::Role::Whole).execute();
   } catch (const Error& e) {
     return e;
   } catch (const std::bad_alloc&) {
     return user_error("out-of-memory", "not enough memory for this run");
+  } catch (const std::exception& e) {
+    return internal_error(e.what());
   }
 }
 
 Run::Run(const Executable& executable, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs,
-         const RunOptions& options, const Bindings& outer)
+         const RunOptions& options, const Bindings& outer, Role role)
     : executable_(executable),
       plan_(executable.plan()),
       inputs_(inputs),
       outputs_(outputs),
       options_(options),
-      outer_(outer) {
-  threads_ = options.threads > 0 ? options.threads : decide_threads().threads;
-  std::lock_guard<std::mutex> lock(executable_.state_->mutex);
-  auto& free = executable_.state_->free_memory;
-  if (free.empty()) {
-    memory_ = std::make_unique<RunMemory>();
-  } else {
-    memory_ = std::move(free.back());
-    free.pop_back();
+      outer_(outer),
+      role_(role) {
+  threads_ = std::min(options.threads > 0 ? options.threads : decide_threads().threads, kMaxThreads);
+  {
+    std::lock_guard<std::mutex> lock(executable_.state_->mutex);
+    auto& free = executable_.state_->free_memory;
+    if (!free.empty()) {
+      memory_ = std::move(free.back());
+      free.pop_back();
+    }
   }
+  if (!memory_) memory_ = std::make_unique<RunMemory>();
 }
 
 Run::~Run() {
   for (Tensor& t : memory_->dynamic) t = Tensor();
-  std::lock_guard<std::mutex> lock(executable_.state_->mutex);
-  executable_.state_->free_memory.push_back(std::move(memory_));
+  try {
+    std::lock_guard<std::mutex> lock(executable_.state_->mutex);
+    executable_.state_->free_memory.push_back(std::move(memory_));
+  } catch (const std::exception&) {
+    // No memory to remember it by: it is freed.
+  }
 }
 
 namespace {
 
-std::byte* grow(std::unique_ptr<std::byte[]>& storage, std::int64_t& have, std::int64_t need, std::byte* old) {
-  if (have >= need) return old;
-  storage.reset(new std::byte[need + kAlignment]);
+std::int64_t aligned(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+void grow(std::unique_ptr<std::byte[]>& storage, std::int64_t& have, std::int64_t need, std::byte*& start) {
+  if (have >= need) return;
+  storage.reset();
+  have = 0;
+  storage.reset(new std::byte[static_cast<std::size_t>(need + kAlignment)]);
   have = need;
   auto at = reinterpret_cast<std::uintptr_t>(storage.get());
-  return storage.get() + (kAlignment - at % kAlignment) % kAlignment;
+  start = storage.get() + (kAlignment - at % kAlignment) % kAlignment;
+}
+
+bool overlap(const Tensor& a, const Tensor& b) {
+  if (is_string(a.dtype()) || is_string(b.dtype())) return a.data() == b.data() && a.data() != nullptr;
+  const auto* x = static_cast<const std::byte*>(a.data());
+  const auto* y = static_cast<const std::byte*>(b.data());
+  const std::size_t m = a.byte_size(), n = b.byte_size();
+  return m > 0 && n > 0 && std::less<>()(x, y + n) && std::less<>()(y, x + m);
 }
 
 }  // namespace
@@ -92,26 +112,50 @@ Result<void> Run::prepare() {
           .expected(name(slot.dtype))
           .found(name(inputs_[i].dtype()));
     }
+    if (inputs_[i].data() == nullptr && inputs_[i].size() > 0) {
+      return user_error("no-data", "the input has no data").at(plan_.input_names[i]);
+    }
     key.push_back(inputs_[i].rank());
     key.insert(key.end(), inputs_[i].shape().begin(), inputs_[i].shape().end());
   }
   for (const auto& [symbol, value] : outer_) key.push_back(value);
-  layout_ = WEFT_TRY(executable_.find_layout(key, inputs_, outer_));
+  has_late_ = false;
+  if (!layout_ || layout_->key != key) {
+    layout_ = WEFT_TRY(executable_.find_layout(key, inputs_, outer_));
+    WEFT_TRY(prepare_memory());
+  }
+  prepare_pointers();
+  return prepare_outputs();
+}
 
+Result<void> Run::prepare_memory() {
   std::int64_t scratch = 0;
-  for (const KernelEntry& kernel : plan_.kernels) scratch = std::max(scratch, kernel.scratch);
-  scratch = (scratch + kAlignment - 1) / kAlignment * kAlignment;
-  memory_->arena = grow(memory_->arena_storage, memory_->arena_bytes, layout_->memory.total, memory_->arena);
-  memory_->scratch = grow(memory_->scratch_storage, memory_->scratch_bytes, scratch * threads_, memory_->scratch);
+  for (const KernelEntry& kernel : plan_.kernels) scratch = std::max(scratch, aligned(kernel.scratch));
+  grow(memory_->arena_storage, memory_->arena_bytes, layout_->memory.total, memory_->arena);
+  grow(memory_->scratch_storage, memory_->scratch_bytes, scratch * threads_, memory_->scratch);
   memory_->pointers.assign(plan_.slots.size(), nullptr);
   memory_->dynamic.resize(plan_.slots.size());
   for (std::size_t s = 0; s < plan_.slots.size(); ++s) {
     const Slot& slot = plan_.slots[s];
-    if (slot.kind == Slot::Kind::Input) memory_->pointers[s] = const_cast<void*>(inputs_[slot.index].data());
     if (slot.kind == Slot::Kind::Constant) memory_->pointers[s] = const_cast<void*>(plan_.constants[slot.index].data());
     if (slot.kind == Slot::Kind::Temp && layout_->known[s]) memory_->pointers[s] = memory_->arena + layout_->offsets[s];
   }
-  return prepare_outputs();
+  return {};
+}
+
+// What may differ between executions of the same shapes.
+void Run::prepare_pointers() {
+  for (std::size_t s = 0; s < plan_.slots.size(); ++s) {
+    const Slot& slot = plan_.slots[s];
+    if (slot.kind == Slot::Kind::Input) {
+      memory_->pointers[s] = const_cast<void*>(inputs_[slot.index].data());
+    } else if (slot.kind == Slot::Kind::Dynamic || (slot.kind == Slot::Kind::Temp && !layout_->known[s])) {
+      memory_->pointers[s] = nullptr;
+      memory_->dynamic[s] = Tensor();
+    } else if (slot.kind == Slot::Kind::Output) {
+      memory_->pointers[s] = nullptr;
+    }
+  }
 }
 
 Result<void> Run::prepare_outputs() {
@@ -119,18 +163,41 @@ Result<void> Run::prepare_outputs() {
   for (std::size_t i = 0; i < plan_.outputs.size(); ++i) {
     SlotId s = plan_.outputs[i];
     const Slot& slot = plan_.slots[s];
+    Tensor& t = outputs_[i];
+    if (t.defined() && role_ == Role::Whole) WEFT_TRY(check_overlap(i));
     if (!layout_->known[s]) continue;
-    if (!outputs_[i].defined()) {
-      outputs_[i] = WEFT_TRY(Tensor::empty(slot.dtype, layout_->shapes[s]));
-    } else if (outputs_[i].dtype() != slot.dtype || outputs_[i].shape() != layout_->shapes[s]) {
+    const auto& sizes = layout_->shapes[s];
+    bool fits = t.defined() && t.dtype() == slot.dtype && t.shape() == sizes;
+    if (!fits && t.defined() && role_ == Role::Whole) {
       return user_error("output-mismatch", "the tensor given for the output does not fit")
           .at(plan_.output_names[i])
-          .expected(name(slot.dtype) + shape_str(layout_->shapes[s]))
-          .found(name(outputs_[i].dtype()) + shape_str(outputs_[i].shape()));
+          .expected(name(slot.dtype) + shape_str(sizes))
+          .found(name(t.dtype()) + shape_str(t.shape()));
     }
-    if (!is_string(slot.dtype)) memory_->pointers[s] = outputs_[i].mutable_data();
+    if (!fits) t = WEFT_TRY(Tensor::empty(slot.dtype, sizes));
+    if (!is_string(slot.dtype)) memory_->pointers[s] = WEFT_TRY(writable(s, t));
   }
   return {};
+}
+
+// Outputs are written while inputs are still read.
+Result<void> Run::check_overlap(std::size_t output) const {
+  auto refuse = [&](const std::string& with) {
+    return user_error("output-overlaps", "the memory given for the output is also that of " + with)
+        .at(plan_.output_names[output]);
+  };
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (overlap(outputs_[output], inputs_[i])) return refuse("input '" + plan_.input_names[i] + "'");
+  }
+  for (std::size_t o = 0; o < output; ++o) {
+    if (overlap(outputs_[output], outputs_[o])) return refuse("output '" + plan_.output_names[o] + "'");
+  }
+  return {};
+}
+
+Result<void> Run::check_stop() const {
+  if (!options_.stop || !options_.stop->load(std::memory_order_relaxed)) return {};
+  return user_error("stopped", "the run was stopped by its stop token");
 }
 
 Result<void> Run::execute() {
@@ -138,14 +205,14 @@ Result<void> Run::execute() {
   using Clock = std::chrono::steady_clock;
   if (options_.step_seconds) options_.step_seconds->assign(plan_.steps.size(), 0);
   for (std::size_t k = 0; k < plan_.steps.size(); ++k) {
-    if (options_.stop && options_.stop->load(std::memory_order_relaxed)) {
-      return user_error("stopped", "the run was stopped by its stop token");
+    WEFT_TRY(check_stop());
+    if (!options_.step_seconds) {
+      WEFT_TRY(step(k));
+      continue;
     }
-    auto start = options_.step_seconds ? Clock::now() : Clock::time_point();
+    auto start = Clock::now();
     WEFT_TRY(step(k));
-    if (options_.step_seconds) {
-      (*options_.step_seconds)[k] = std::chrono::duration<double>(Clock::now() - start).count();
-    }
+    (*options_.step_seconds)[k] = std::chrono::duration<double>(Clock::now() - start).count();
   }
   return {};
 }
@@ -157,7 +224,8 @@ Result<void> Run::step(std::size_t k) {
   if (const auto* x = std::get_if<BranchStep>(&s)) return branch(*x, k);
   if (const auto* x = std::get_if<LoopStep>(&s)) return loop(*x, k);
   if (const auto* x = std::get_if<ScanStep>(&s)) return scan(*x, k);
-  return copy(std::get<CopyStep>(s));
+  const auto& copy = std::get<CopyStep>(s);
+  return put(copy.to, WEFT_TRY(tensor(copy.from)), "");
 }
 
 namespace {
@@ -179,12 +247,12 @@ void run_range(void* context, std::int64_t begin, std::int64_t end, int worker) 
 }  // namespace
 
 Result<void> Run::launch(const Launch& launch, const LaunchSizes& known) {
-  LaunchSizes late;
+  LaunchSizes bound;
   const LaunchSizes* sizes = &known;
   if (known.variant < 0) {
-    late = WEFT_TRY(resolve_launch(launch, bindings()));
-    WEFT_CHECK(late.variant >= 0, "a kernel's sizes are not bound when it is launched");
-    sizes = &late;
+    bound = WEFT_TRY(resolve_launch(plan_, launch, bindings()));
+    WEFT_CHECK(bound.variant >= 0, "a kernel's sizes are not bound when it is launched");
+    sizes = &bound;
   }
   auto& arguments = memory_->arguments;
   arguments.clear();
@@ -195,11 +263,11 @@ Result<void> Run::launch(const Launch& launch, const LaunchSizes& known) {
   }
   const KernelEntry& kernel = plan_.kernels[launch.variants[sizes->variant].kernel];
   std::int64_t status = 0;
-  std::int64_t stride = (kernel.scratch + kAlignment - 1) / kAlignment * kAlignment;
-  LaunchContext context{kernel.fn, arguments.data(), sizes->sizes.data(), memory_->scratch, stride, &status};
-  parallel_for(sizes->grid, threads_, run_range, &context);
+  LaunchContext context{kernel.fn,        arguments.data(),        sizes->sizes.data(),
+                        memory_->scratch, aligned(kernel.scratch), &status};
+  parallel_for(sizes->grid, std::min(threads_, sizes->threads), run_range, &context);
   if (status != 0) {
-    std::size_t code = static_cast<std::size_t>(status);
+    auto code = static_cast<std::size_t>(status);
     std::string what = code <= launch.checks.size() ? launch.checks[code - 1] : "a check of a kernel failed";
     return user_error("index-out-of-range", what);
   }
@@ -207,98 +275,11 @@ Result<void> Run::launch(const Launch& launch, const LaunchSizes& known) {
 }
 
 Result<void> Run::host(const HostCall& call) {
-  std::vector<Tensor> inputs;
-  for (SlotId s : call.inputs) inputs.push_back(WEFT_TRY(tensor(s)));
-  if (!has_late_) {
-    late_ = layout_->bindings;
-    has_late_ = true;
-  }
-  std::vector<Tensor> results = WEFT_TRY(call.call(inputs, late_));
-  WEFT_TRY(check_requirements(plan_, late_));
+  std::vector<Tensor> inputs = WEFT_TRY(tensors(call.inputs));
+  std::vector<Tensor> results = WEFT_TRY(call.call(inputs, late()));
+  WEFT_TRY(check_requirements(plan_, bindings()));
   WEFT_CHECK(results.size() == call.outputs.size(), "a host op made the wrong number of results");
-  for (std::size_t k = 0; k < results.size(); ++k) WEFT_TRY(put(call.outputs[k], std::move(results[k])));
-  return {};
-}
-
-Result<void> Run::copy(const CopyStep& step) { return put(step.to, WEFT_TRY(tensor(step.from))); }
-
-Result<std::vector<std::int64_t>> Run::shape(SlotId slot) const {
-  if (layout_->known[slot]) return layout_->shapes[slot];
-  return evaluate(plan_.slots[slot].shape, bindings());
-}
-
-Result<void*> Run::address(SlotId slot) {
-  if (void* p = memory_->pointers[slot]) return p;
-  const Slot& s = plan_.slots[slot];
-  if (s.kind == Slot::Kind::Alias) return address(s.index);
-  return memory_->pointers[slot];
-}
-
-Result<void*> Run::make(SlotId slot) {
-  const Slot& s = plan_.slots[slot];
-  if (s.kind == Slot::Kind::Alias) {
-    return memory_->pointers[s.index] ? Result<void*>(memory_->pointers[s.index]) : make(s.index);
-  }
-  bool output = s.kind == Slot::Kind::Output;
-  if (s.kind != Slot::Kind::Dynamic && s.kind != Slot::Kind::Temp && !output) return memory_->pointers[slot];
-  Tensor& t = output ? outputs_[s.index] : memory_->dynamic[slot];
-  std::vector<std::int64_t> sizes = WEFT_TRY(shape(slot));
-  if (!t.defined()) t = WEFT_TRY(Tensor::empty(s.dtype, sizes));
-  if (t.shape() != sizes || t.dtype() != s.dtype) {
-    return user_error("output-mismatch", "the tensor given for an output does not fit")
-        .expected(name(s.dtype) + shape_str(sizes))
-        .found(name(t.dtype()) + shape_str(t.shape()));
-  }
-  return memory_->pointers[slot] = t.mutable_data();
-}
-
-Result<Tensor> Run::tensor(SlotId slot) {
-  const Slot& s = plan_.slots[slot];
-  std::vector<std::int64_t> sizes = WEFT_TRY(shape(slot));
-  switch (s.kind) {
-    case Slot::Kind::Input:
-      return inputs_[s.index];
-    case Slot::Kind::Constant:
-      return plan_.constants[s.index].reshaped(sizes);
-    case Slot::Kind::Output:
-      return outputs_[s.index];
-    case Slot::Kind::Alias:
-      return WEFT_TRY(tensor(s.index)).reshaped(sizes);
-    case Slot::Kind::Dynamic:
-      if (memory_->dynamic[slot].defined()) return memory_->dynamic[slot];
-      break;
-    case Slot::Kind::Temp:
-      if (memory_->dynamic[slot].defined()) return memory_->dynamic[slot];
-      return Tensor::view(s.dtype, sizes, WEFT_TRY(address(slot)), nullptr);
-  }
-  return internal_error(fmt::format("slot {} is read before it is made", slot));
-}
-
-Result<Tensor> Run::target(SlotId slot) {
-  const Slot& s = plan_.slots[slot];
-  if (s.kind == Slot::Kind::Output) return outputs_[s.index];
-  if (s.kind != Slot::Kind::Temp || !layout_->known[slot]) return Tensor();
-  return Tensor::mutable_view(s.dtype, layout_->shapes[slot], memory_->pointers[slot]);
-}
-
-Result<void> Run::put(SlotId slot, Tensor value) {
-  const Slot& s = plan_.slots[slot];
-  if (s.kind == Slot::Kind::Dynamic) {
-    memory_->dynamic[slot] = value;
-    if (!is_string(s.dtype)) memory_->pointers[slot] = const_cast<void*>(memory_->dynamic[slot].data());
-    return {};
-  }
-  if (s.kind == Slot::Kind::Output && !outputs_[s.index].defined()) {
-    std::vector<std::int64_t> sizes = value.shape();
-    outputs_[s.index] = WEFT_TRY(Tensor::empty(s.dtype, sizes));
-  }
-  if (is_string(s.dtype)) {
-    outputs_[s.index].mutable_strings() = value.string_values();
-    return {};
-  }
-  void* to = memory_->pointers[slot];
-  if (!to) to = WEFT_TRY(make(slot));
-  if (to != value.data() && value.byte_size() > 0) std::memcpy(to, value.data(), value.byte_size());
+  for (std::size_t k = 0; k < results.size(); ++k) WEFT_TRY(put(call.outputs[k], std::move(results[k]), call.origin));
   return {};
 }
 

@@ -40,14 +40,16 @@ class Executable {
   friend class Run;
   struct Layout;
   struct State;
-  Result<std::shared_ptr<const Layout>> layout(const Bindings& bindings) const;
+  Result<std::shared_ptr<Layout>> layout(const Bindings& bindings) const;
   Result<std::shared_ptr<const Layout>> find_layout(const std::vector<std::int64_t>& key,
                                                     const std::vector<Tensor>& inputs, const Bindings& outer) const;
   std::shared_ptr<const Plan> plan_;
   std::unique_ptr<State> state_;
 };
 
-// Symbols from input shapes; the same rules as graph::bind_inputs.
-Result<Bindings> bind_shapes(const Plan& plan, const std::vector<std::vector<std::int64_t>>& shapes);
+// Symbols from input shapes, by the rules of graph::bind_inputs: bare ones bind first, those still unknown are taken from
+// `outer` (which the result includes), linear expressions are solved, then every size is checked.
+Result<Bindings> bind_shapes(const Plan& plan, const std::vector<std::vector<std::int64_t>>& shapes,
+                             const Bindings& outer = {});
 
 }  // namespace weft::runtime

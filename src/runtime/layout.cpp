@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "runtime/hostops/hostops.h"
+#include "runtime/pool.h"
 #include "runtime/run.h"
 
 namespace weft::runtime {
@@ -10,6 +12,7 @@ namespace weft::runtime {
 namespace {
 
 constexpr std::size_t kRememberedLayouts = 16;
+constexpr std::int64_t kMaxSlotBytes = std::int64_t{1} << 46;  // sums of many stay below 2^63
 
 Error shape_error(const Plan& plan, std::size_t input, std::size_t axis, std::string expected, std::int64_t found) {
   return user_error("shape-mismatch", fmt::format("dimension {} of the input has the wrong size", axis))
@@ -89,6 +92,20 @@ MemoryPlan plan_temps(const Plan& plan, const std::vector<std::int64_t>& bytes, 
   return memory;
 }
 
+// Work below this goes to one thread, and each further thread gets as much: waking one costs microseconds.
+constexpr double kWorkPerThread = 20e3;  // ns
+constexpr double kFlopsPerNs = 16, kBytesPerNs = 8;
+
+// How many threads the modelled work of a launch keeps busy.
+int worthwhile_threads(const Plan& plan, const Launch& launch, const Bindings& bindings) {
+  if (launch.info < 0) return kMaxThreads;
+  const KernelInfo& info = plan.infos[launch.info];
+  auto flops = info.flops.evaluate(bindings), bytes = info.bytes_compulsory.evaluate(bindings);
+  if (!flops.ok() || !bytes.ok()) return kMaxThreads;
+  double ns = static_cast<double>(*flops) / kFlopsPerNs + static_cast<double>(*bytes) / kBytesPerNs;
+  return static_cast<int>(std::clamp(ns / kWorkPerThread, 1.0, double{kMaxThreads}));
+}
+
 // Evaluates unless a symbol is not bound yet.
 std::optional<Result<std::int64_t>> evaluate_if_bound(const Dim& d, const Bindings& bindings) {
   for (const std::string& s : d.symbols()) {
@@ -114,43 +131,52 @@ Result<void> check_requirements(const Plan& plan, const Bindings& bindings) {
   return {};
 }
 
-Result<Bindings> bind_shapes(const Plan& plan, const std::vector<std::vector<std::int64_t>>& shapes) {
+Result<Bindings> bind_shapes(const Plan& plan, const std::vector<std::vector<std::int64_t>>& shapes,
+                             const Bindings& outer) {
   if (shapes.size() != plan.inputs.size()) {
     return user_error("wrong-input-count", "the number of inputs is wrong")
         .expected(std::to_string(plan.inputs.size()))
         .found(std::to_string(shapes.size()));
   }
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const Shape& declared = plan.slots[plan.inputs[i]].shape;
+    if (declared.size() == shapes[i].size()) continue;
+    return user_error("rank-mismatch", "the input has the wrong number of dimensions")
+        .at(plan.input_names[i])
+        .expected(str(declared))
+        .found(shape_str(shapes[i]));
+  }
   Bindings bindings;
-  for (int pass = 0; pass < 2; ++pass) {  // bare symbols bind first, then everything is checked
+  auto each = [&](auto&& visit) -> Result<void> {
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       const Shape& declared = plan.slots[plan.inputs[i]].shape;
-      if (declared.size() != shapes[i].size()) {
-        return user_error("rank-mismatch", "the input has the wrong number of dimensions")
-            .at(plan.input_names[i])
-            .expected(str(declared))
-            .found(shape_str(shapes[i]));
-      }
-      for (std::size_t d = 0; d < declared.size(); ++d) {
-        auto symbol = declared[d].as_symbol();
-        if (pass == 0) {
-          if (symbol && bindings.emplace(*symbol, shapes[i][d]).second) WEFT_TRY(check_range(plan, *symbol, shapes[i][d]));
-          continue;
-        }
-        auto size = evaluate_if_bound(declared[d], bindings);
-        if (!size) continue;
-        std::int64_t value = WEFT_TRY(std::move(*size));
-        if (value != shapes[i][d]) {
-          std::string expected = std::to_string(value);
-          if (!declared[d].is_const()) expected = declared[d].str() + " = " + expected;
-          return shape_error(plan, i, d, expected, shapes[i][d]);
-        }
-      }
+      for (std::size_t d = 0; d < declared.size(); ++d) WEFT_TRY(visit(i, d, declared[d], shapes[i][d]));
     }
+    return {};
+  };
+  WEFT_TRY(each([&](std::size_t, std::size_t, const Dim& d, std::int64_t size) -> Result<void> {
+    if (auto symbol = d.as_symbol()) bindings.emplace(*symbol, size);
+    return {};
+  }));
+  bindings.insert(outer.begin(), outer.end());
+  WEFT_TRY(each([&](std::size_t, std::size_t, const Dim& d, std::int64_t size) -> Result<void> {
+    if (!d.is_const()) solve_symbol(d, size, bindings);
+    return {};
+  }));
+  for (const auto& [symbol, value] : bindings) {
+    if (!outer.count(symbol)) WEFT_TRY(check_range(plan, symbol, value));
   }
+  WEFT_TRY(each([&](std::size_t i, std::size_t axis, const Dim& d, std::int64_t size) -> Result<void> {
+    auto stated = d.evaluate(bindings);
+    if (stated.ok() && *stated == size) return {};
+    std::string expected = d.str();
+    if (stated.ok() && !d.is_const()) expected += " = " + std::to_string(*stated);
+    return shape_error(plan, i, axis, expected, size);
+  }));
   return bindings;
 }
 
-Result<std::shared_ptr<const Executable::Layout>> Executable::layout(const Bindings& bindings) const {
+Result<std::shared_ptr<Executable::Layout>> Executable::layout(const Bindings& bindings) const {
   auto layout = std::make_shared<Layout>();
   layout->bindings = bindings;
   const Plan& plan = *plan_;
@@ -177,19 +203,20 @@ Result<std::shared_ptr<const Executable::Layout>> Executable::layout(const Bindi
     auto storage = storage_bytes(slot.dtype, elements);
     if (!storage) return user_error("tensor-too-large", "an intermediate value is too large").at(slot.name);
     bytes[s] = static_cast<std::int64_t>(*storage);
+    if (bytes[s] > kMaxSlotBytes) return user_error("tensor-too-large", "an intermediate value is too large").at(slot.name);
   }
   WEFT_TRY(check_requirements(plan, bindings));
   layout->memory = plan_temps(plan, bytes, layout->offsets);
   layout->launches.resize(plan.steps.size());
   for (std::size_t k = 0; k < plan.steps.size(); ++k) {
     if (const auto* launch = std::get_if<Launch>(&plan.steps[k])) {
-      layout->launches[k] = WEFT_TRY(resolve_launch(*launch, bindings));
+      layout->launches[k] = WEFT_TRY(resolve_launch(plan, *launch, bindings));
     }
   }
-  return std::shared_ptr<const Layout>(std::move(layout));
+  return layout;
 }
 
-Result<LaunchSizes> resolve_launch(const Launch& launch, const Bindings& bindings) {
+Result<LaunchSizes> resolve_launch(const Plan& plan, const Launch& launch, const Bindings& bindings) {
   LaunchSizes resolved;
   for (std::size_t v = 0; v < launch.variants.size(); ++v) {
     const LaunchVariant& variant = launch.variants[v];
@@ -209,9 +236,10 @@ Result<LaunchSizes> resolve_launch(const Launch& launch, const Bindings& binding
       resolved.sizes.push_back(WEFT_TRY(std::move(*size)));
     }
     resolved.variant = static_cast<int>(v);
+    resolved.threads = worthwhile_threads(plan, launch, bindings);
     return resolved;
   }
-  return resolved;
+  return internal_error("no variant of a kernel takes these sizes");
 }
 
 Result<MemoryStats> Executable::memory(const std::vector<std::vector<std::int64_t>>& input_shapes) const {
@@ -225,21 +253,22 @@ Result<std::shared_ptr<const Executable::Layout>> Executable::find_layout(const 
                                                                           const Bindings& outer) const {
   {
     std::lock_guard<std::mutex> lock(state_->mutex);
-    for (const auto& known : state_->layouts) {
-      if (known->key == key) return known;
+    auto& layouts = state_->layouts;
+    for (auto it = layouts.rbegin(); it != layouts.rend(); ++it) {
+      if ((*it)->key != key) continue;
+      if (it != layouts.rbegin()) std::rotate(it.base() - 1, it.base(), layouts.end());
+      return layouts.back();
     }
   }
   std::vector<std::vector<std::int64_t>> shapes;
   for (const Tensor& t : inputs) shapes.push_back(t.shape());
-  Bindings bindings = WEFT_TRY(bind_shapes(*plan_, shapes));
-  bindings.insert(outer.begin(), outer.end());
+  Bindings bindings = WEFT_TRY(bind_shapes(*plan_, shapes, outer));
   auto made = WEFT_TRY(layout(bindings));
-  auto keyed = std::make_shared<Layout>(*made);
-  keyed->key = key;
+  made->key = key;
   std::lock_guard<std::mutex> lock(state_->mutex);
   if (state_->layouts.size() >= kRememberedLayouts) state_->layouts.erase(state_->layouts.begin());
-  state_->layouts.push_back(keyed);
-  return std::shared_ptr<const Layout>(std::move(keyed));
+  state_->layouts.push_back(made);
+  return std::shared_ptr<const Layout>(std::move(made));
 }
 
 }  // namespace weft::runtime

@@ -63,13 +63,13 @@ struct BranchStep {  // if
   SlotId condition;
   std::vector<SlotId> inputs, outputs;
   std::shared_ptr<const Plan> then_plan, else_plan;
+  std::string origin;
 };
 
 struct LoopStep {  // while-like: (iteration, condition, carried, captures) -> (condition, carried, scan outputs)
   SlotId trip_count, condition;
   std::vector<SlotId> carried, captures;
-  std::vector<SlotId> carried_out, stacked_out;
-  std::vector<std::string> stacked_symbols;  // bound to the number of iterations; "" where the size is known
+  std::vector<SlotId> carried_out, stacked_out;  // stacking binds a size that is a bare symbol without a value
   std::shared_ptr<const Plan> body;
   std::string origin;
 };
@@ -79,6 +79,7 @@ struct ScanStep {  // (carried, slices, captures) -> (carried, ys), over axis 0
   std::vector<SlotId> carried_out, ys;
   Dim length;
   std::shared_ptr<const Plan> body;
+  std::string origin;
 };
 
 struct CopyStep {
@@ -121,6 +122,7 @@ struct Plan {
   std::shared_ptr<const void> code;   // keeps the machine code loaded
 };
 
+// A listing for people: slots with their sizes, steps in order, bodies indented.
 std::string print(const Plan& plan);
 
 }  // namespace weft::runtime

@@ -11,6 +11,7 @@ namespace weft::runtime {
 
 struct LaunchSizes {
   int variant = -1;  // -1: depends on sizes bound during the run
+  int threads = 1;   // as many as its work is worth
   std::int64_t grid = 0;
   std::vector<std::int64_t> sizes;
 };
@@ -39,44 +40,60 @@ struct RunMemory {
 };
 
 // The variant, grid and sizes of a launch; variant -1 when a symbol in them is not bound yet.
-Result<LaunchSizes> resolve_launch(const Launch& launch, const Bindings& bindings);
+Result<LaunchSizes> resolve_launch(const Plan& plan, const Launch& launch, const Bindings& bindings);
 
 // Those of the plan's requirements whose symbols are all bound.
 Result<void> check_requirements(const Plan& plan, const Bindings& bindings);
 
 struct Executable::State {
   std::mutex mutex;
-  std::vector<std::shared_ptr<const Layout>> layouts;   // most recent last
+  std::vector<std::shared_ptr<const Layout>> layouts;   // most recently used last
   std::vector<std::unique_ptr<RunMemory>> free_memory;
   std::vector<std::vector<std::unique_ptr<Executable>>> bodies;  // by step: plans of branches and loops
 };
 
+// May be executed again and again with other tensors in `inputs` and `outputs`: as long as the shapes stay, only
+// pointers change.
 class Run {
  public:
+  enum class Role {
+    Whole,  // outputs that are given must fit and overlap nothing
+    Body,   // outputs that are given are memory to reuse where they fit
+  };
   Run(const Executable& executable, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs,
-      const RunOptions& options, const Bindings& outer);
+      const RunOptions& options, const Bindings& outer, Role role);
   ~Run();
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
   Result<void> execute();
 
  private:
+  // execute.cpp
   Result<void> prepare();
+  Result<void> prepare_memory();
+  void prepare_pointers();
   Result<void> prepare_outputs();
+  Result<void> check_overlap(std::size_t output) const;
+  Result<void> check_stop() const;
   Result<void> step(std::size_t k);
   Result<void> launch(const Launch& launch, const LaunchSizes& known);
   Result<void> host(const HostCall& call);
-  void bind_sizes(SlotId slot, const Tensor& value);
+  // control.cpp
   Result<void> branch(const BranchStep& step, std::size_t k);
   Result<void> loop(const LoopStep& step, std::size_t k);
   Result<void> scan(const ScanStep& step, std::size_t k);
-  Result<void> copy(const CopyStep& step);
-
+  Result<bool> truth(SlotId slot, const std::string& origin);
+  Result<std::vector<Tensor>> tensors(const std::vector<SlotId>& slots);
+  // values.cpp
   Result<std::vector<std::int64_t>> shape(SlotId slot) const;
-  Result<void*> address(SlotId slot);           // of a slot that is read
   Result<void*> make(SlotId slot);              // of a slot about to be written
   Result<Tensor> tensor(SlotId slot);           // to read
   Result<Tensor> target(SlotId slot);           // to write into, or undefined where the writer allocates
-  Result<void> put(SlotId slot, Tensor value);  // a finished tensor becomes the slot's value
-  Result<void> run_body(const Executable& body, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs);
+  Result<void> settle(SlotId slot, const Tensor& value, const std::string& origin);
+  Result<void> put(SlotId slot, Tensor value, const std::string& origin);  // a finished tensor becomes the slot's value
+  Result<void*> writable(SlotId slot, Tensor& t) const;
+  Bindings& late();                             // the bindings, to add to
+  const Bindings& bindings() const { return has_late_ ? late_ : layout_->bindings; }
 
   const Executable& executable_;
   const Plan& plan_;
@@ -84,12 +101,12 @@ class Run {
   std::vector<Tensor>& outputs_;
   const RunOptions& options_;
   const Bindings& outer_;
+  const Role role_;
   int threads_ = 1;
   std::shared_ptr<const Executable::Layout> layout_;
   Bindings late_;               // all bindings, once a step has bound more
   bool has_late_ = false;
   std::unique_ptr<RunMemory> memory_;
-  const Bindings& bindings() const { return has_late_ ? late_ : layout_->bindings; }
   friend class Executable;
 };
 

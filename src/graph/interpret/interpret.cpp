@@ -35,15 +35,7 @@ Result<Tensors> eval(Eval& e) {
 
 // What the graph says of a result must hold; sizes that are still unknown get their values here.
 Result<void> check_result(const Type& type, const Tensor& t, Bindings& bindings) {
-  bool fits = type.dtype == t.dtype() && type.rank() == t.rank();
-  for (int a = 0; fits && a < type.rank(); ++a) {
-    const Dim& d = type.shape[a];
-    if (d.is_const()) {
-      fits = d.is(t.shape()[a]);
-    } else if (const auto known = d.evaluate(bindings); known.ok() || d.as_symbol()) {
-      fits = runtime::bind_symbol(d, t.shape()[a], bindings).ok();
-    }  // an expression over sizes that nothing binds says nothing
-  }
+  const bool fits = type.dtype == t.dtype() && runtime::fit_shape(type.shape, t.shape(), bindings);
   if (fits) return {};
   return user_error("shape-mismatch", "a result differs from what the graph states")
       .expected(str(type))
@@ -74,32 +66,6 @@ Result<Tensors> eval_named(const Graph& graph, const Node& node, const Tensors& 
   Error error = results.error();
   error.at(node.origin ? str(*node.origin) : info(node.op).name);
   return error;
-}
-
-// Of a size with one unknown symbol that enters linearly: the symbol's value, if there is one.
-bool solve(const Dim& d, std::int64_t size, Bindings& bindings) {
-  std::string unknown;
-  for (const std::string& s : d.symbols()) {
-    if (bindings.count(s)) continue;
-    if (!unknown.empty()) return false;
-    unknown = s;
-  }
-  if (unknown.empty()) return false;
-  const auto at = [&](std::int64_t value) {
-    Bindings trial = bindings;
-    trial[unknown] = value;
-    return d.evaluate(trial);
-  };
-  const auto zero = at(0), first = at(1);
-  if (!zero.ok() || !first.ok()) return false;
-  std::int64_t slope = 0, rest = 0;
-  if (__builtin_sub_overflow(*first, *zero, &slope) || slope == 0) return false;
-  if (__builtin_sub_overflow(size, *zero, &rest) || (slope == -1 && rest == INT64_MIN)) return false;
-  const std::int64_t guess = rest / slope;
-  const auto check = at(guess);
-  if (guess < 0 || !check.ok() || *check != size) return false;
-  bindings[unknown] = guess;
-  return true;
 }
 
 Error wrong_input(const Graph& graph, std::size_t i, const Sizes& shape) {
@@ -135,7 +101,7 @@ Result<void> bind_shapes(const Graph& graph, const std::vector<Sizes>& shapes, B
     return true;
   });
   bindings.insert(outer.begin(), outer.end());
-  each([&](const Dim& d, std::int64_t size) { return d.is_const() || solve(d, size, bindings) || true; });
+  each([&](const Dim& d, std::int64_t size) { return d.is_const() || runtime::solve_symbol(d, size, bindings) || true; });
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     const Shape& want = graph.type(graph.inputs()[i]).shape;
     for (std::size_t a = 0; a < want.size(); ++a) {

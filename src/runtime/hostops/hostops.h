@@ -34,6 +34,10 @@ Result<Tensor> shape_value(const Shape& dims, const Bindings& bindings);
 // Binds the symbols to the values; expressions and symbols that are already bound must agree.
 Result<void> bind(const Tensor& values, const Shape& symbols, Bindings& bindings);
 Result<void> bind_symbol(const Dim& symbol, std::int64_t value, Bindings& bindings);
+// Of a size with one unknown symbol that enters linearly: binds it, if a value >= 0 gives that size.
+bool solve_symbol(const Dim& d, std::int64_t size, Bindings& bindings);
+// Whether a result's sizes are as stated; bare symbols that have no value yet get theirs.
+bool fit_shape(const Shape& stated, const std::vector<std::int64_t>& sizes, Bindings& bindings);
 
 // Numbers as text: integers in decimal, floats as the shortest text that reads back as the same value, the way Python
 // writes them (1.0, 1e-05, nan, inf), bool as True and False. And back: what is no number is a user error.

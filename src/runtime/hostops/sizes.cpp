@@ -48,4 +48,42 @@ Result<void> bind(const Tensor& values, const Shape& symbols, Bindings& bindings
   return {};
 }
 
+bool solve_symbol(const Dim& d, std::int64_t size, Bindings& bindings) {
+  std::string unknown;
+  for (const std::string& s : d.symbols()) {
+    if (bindings.count(s)) continue;
+    if (!unknown.empty()) return false;
+    unknown = s;
+  }
+  if (unknown.empty()) return false;
+  const auto at = [&](std::int64_t value) {
+    Bindings trial = bindings;
+    trial[unknown] = value;
+    return d.evaluate(trial);
+  };
+  const auto zero = at(0), first = at(1);
+  if (!zero.ok() || !first.ok()) return false;
+  std::int64_t slope = 0, rest = 0;
+  if (__builtin_sub_overflow(*first, *zero, &slope) || slope == 0) return false;
+  if (__builtin_sub_overflow(size, *zero, &rest) || (slope == -1 && rest == INT64_MIN)) return false;
+  const std::int64_t guess = rest / slope;
+  const auto check = at(guess);
+  if (guess < 0 || !check.ok() || *check != size) return false;
+  bindings[unknown] = guess;
+  return true;
+}
+
+bool fit_shape(const Shape& stated, const std::vector<std::int64_t>& sizes, Bindings& bindings) {
+  bool fits = stated.size() == sizes.size();
+  for (std::size_t a = 0; fits && a < sizes.size(); ++a) {
+    const Dim& d = stated[a];
+    if (d.is_const()) {
+      fits = d.is(sizes[a]);
+    } else if (const auto known = d.evaluate(bindings); known.ok() || d.as_symbol()) {
+      fits = bind_symbol(d, sizes[a], bindings).ok();
+    }  // an expression over sizes that nothing binds says nothing
+  }
+  return fits;
+}
+
 }  // namespace weft::runtime
