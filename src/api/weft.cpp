@@ -1,5 +1,7 @@
 #include "weft/weft.h"
 
+#include <cstring>
+
 #include "api/state.h"
 #include "compile/clock.h"
 #include "frontend/onnx/reader/reader.h"
@@ -19,13 +21,42 @@ std::vector<Port> ports(const graph::Graph& g, const std::vector<graph::ValueId>
   return result;
 }
 
+// A handle that was never given a model or program: of it there are no ports.
+const std::vector<Port> kNoPorts;
+const CompileStats kNoStats;
+
+// The interpreter's results, into the caller's memory where there is some.
+Result<void> deliver(std::vector<Tensor> results, const std::vector<Port>& ports, std::vector<Tensor>& outputs) {
+  outputs.resize(results.size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    Tensor& to = outputs[i];
+    const Tensor& from = results[i];
+    if (!to.defined()) {
+      to = from;
+      continue;
+    }
+    if (to.dtype() != from.dtype() || to.shape() != from.shape()) {
+      return user_error("output-mismatch", "the tensor given for the output does not fit")
+          .at(ports[i].name)
+          .expected(name(from.dtype()) + shape_str(from.shape()))
+          .found(name(to.dtype()) + shape_str(to.shape()));
+    }
+    if (is_string(to.dtype())) {
+      to.mutable_strings() = from.string_values();
+    } else if (from.byte_size() > 0) {
+      std::memcpy(to.mutable_data(), from.data(), from.byte_size());
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
-const std::vector<Port>& Model::inputs() const { return state->inputs; }
-const std::vector<Port>& Model::outputs() const { return state->outputs; }
-const std::vector<Port>& Program::inputs() const { return state->model->inputs; }
-const std::vector<Port>& Program::outputs() const { return state->model->outputs; }
-const CompileStats& Program::stats() const { return state->stats; }
+const std::vector<Port>& Model::inputs() const { return state ? state->inputs : kNoPorts; }
+const std::vector<Port>& Model::outputs() const { return state ? state->outputs : kNoPorts; }
+const std::vector<Port>& Program::inputs() const { return state ? state->model->inputs : kNoPorts; }
+const std::vector<Port>& Program::outputs() const { return state ? state->model->outputs : kNoPorts; }
+const CompileStats& Program::stats() const { return state ? state->stats : kNoStats; }
 const char* version() { return "0.1.0"; }
 
 Result<Model> load(const std::string& path, const LoadOptions& options) {
@@ -53,6 +84,7 @@ Result<Model> load(const std::string& path, const LoadOptions& options) {
 
 Result<Program> compile(const Model& model, const CompileOptions& options) {
   return at_the_edge([&]() -> Result<Program> {
+    if (!model.state) return user_error("no-model", "this model was never loaded").suggest("use what weft::load returns");
     auto state = std::make_shared<Program::State>();
     state->model = model.state;
     state->target = options.target;
@@ -76,9 +108,9 @@ Result<Program> compile(const Model& model, const CompileOptions& options) {
 Result<void> Program::run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs,
                                const RunOptions& options) const {
   return at_the_edge([&]() -> Result<void> {
+    if (!state) return user_error("no-program", "this program was never compiled").suggest("use what weft::compile returns");
     if (!state->executable) {
-      outputs = WEFT_TRY(graph::interpret(*state->model->graph, inputs));
-      return {};
+      return deliver(WEFT_TRY(graph::interpret(*state->model->graph, inputs)), state->model->outputs, outputs);
     }
     runtime::RunOptions how;
     how.threads = state->threads;

@@ -216,7 +216,7 @@ TEST(Stop, BeforeTheFirstStep) {
 TEST(Print, ListsSlotsAndSteps) {
   auto exe = executable(kHead);
   std::string text = runtime::print(exe->plan());
-  for (const char* part : {"plan @head {", "= input f32[n, 8] \"x\"", "= output f32[n]", "launch ", " grid ", "\n}"}) {
+  for (const char* part : {"plan @head {", "input 0 \"x\" : f32[n, 8]", "output 1", "launch ", " grid ", "return ("}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
   }
 }

@@ -1,0 +1,124 @@
+// The public API: nothing throws, every wrong call is an error that says what is wrong.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "weft/weft.h"
+
+namespace weft {
+namespace {
+
+const char* kSum = WEFT_SOURCE_DIR "/test/cases/sum_same_tensor_five_times/model.onnx";
+
+CompileOptions how(const char* target = "cpu") {
+  CompileOptions options;
+  options.target = target;
+  options.cache = false;
+  return options;
+}
+
+std::vector<Tensor> ones(const Program& program, float value = 1) {
+  std::vector<Tensor> inputs;
+  for (const Port& port : program.inputs()) {
+    Tensor t = Tensor::zeros(port.dtype, *static_sizes(port.shape)).value();
+    for (std::int64_t i = 0; i < t.size(); ++i) t.set_f64(i, value);
+    inputs.push_back(t);
+  }
+  return inputs;
+}
+
+TEST(Api, LoadsCompilesRuns) {
+  auto model = load(kSum);
+  ASSERT_TRUE(model.ok()) << model.error().what();
+  for (const char* target : {"cpu", "ref"}) {
+    auto program = compile(*model, how(target));
+    ASSERT_TRUE(program.ok()) << program.error().what();
+    auto outputs = program->run(ones(*program, 3));
+    ASSERT_TRUE(outputs.ok()) << outputs.error().what();
+    ASSERT_EQ(outputs->size(), program->outputs().size());
+    EXPECT_EQ((*outputs)[0].f64(0), 15) << target;
+  }
+}
+
+TEST(Api, WritesIntoTheCallersMemory) {
+  auto model = load(kSum).value();
+  for (const char* target : {"cpu", "ref"}) {
+    Program program = compile(model, how(target)).value();
+    std::vector<std::int64_t> shape = *static_sizes(program.outputs()[0].shape);
+    Tensor size = Tensor::zeros(DType::F32, shape).value();
+    std::vector<float> memory(static_cast<std::size_t>(size.size()), 0);
+    std::vector<Tensor> outputs{Tensor::mutable_view(DType::F32, shape, memory.data())};
+    ASSERT_TRUE(program.run_into(ones(program, 2), outputs).ok());
+    for (float v : memory) EXPECT_EQ(v, 10) << target;
+    outputs[0] = Tensor::zeros(DType::I64, {1}).value();
+    auto status = program.run_into(ones(program), outputs);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code(), "output-mismatch");
+  }
+}
+
+TEST(Api, RunsFromManyThreads) {
+  Program program = compile(load(kSum).value(), how()).value();
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (int k = 0; k < 20; ++k) {
+        auto outputs = program.run(ones(program, static_cast<float>(t)));
+        wrong += !outputs.ok() || (*outputs)[0].f64(0) != 5.0 * t;
+      }
+    });
+  }
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(wrong.load(), 0);
+}
+
+TEST(Api, WrongCallsAreErrors) {
+  auto missing = load("/nowhere/model.onnx");
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.error().kind(), ErrorKind::User);
+  EXPECT_FALSE(load("/").ok());
+  EXPECT_FALSE(load("").ok());
+
+  Model model = load(kSum).value();
+  auto target = compile(model, how("toaster"));
+  ASSERT_FALSE(target.ok());
+  EXPECT_EQ(target.error().code(), "unknown-target");
+
+  Program program = compile(model, how()).value();
+  auto none = program.run({});
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code(), "wrong-input-count");
+  std::vector<Tensor> undefined(program.inputs().size());
+  EXPECT_FALSE(program.run(undefined).ok());
+}
+
+TEST(Api, EmptyHandles) {
+  Model model;
+  Program program;
+  EXPECT_TRUE(model.inputs().empty());
+  EXPECT_TRUE(program.outputs().empty());
+  EXPECT_EQ(program.stats().kernels, 0);
+  auto compiled = compile(model);
+  ASSERT_FALSE(compiled.ok());
+  EXPECT_EQ(compiled.error().code(), "no-model");
+  auto outputs = program.run({});
+  ASSERT_FALSE(outputs.ok());
+  EXPECT_EQ(outputs.error().code(), "no-program");
+}
+
+TEST(Api, AStoppedRunSaysSo) {
+  Program program = compile(load(kSum).value(), how()).value();
+  std::atomic<bool> stop{true};
+  RunOptions options;
+  options.stop = &stop;
+  auto outputs = program.run(ones(program), options);
+  ASSERT_FALSE(outputs.ok());
+  EXPECT_EQ(outputs.error().code(), "stopped");
+}
+
+}  // namespace
+}  // namespace weft
