@@ -10,6 +10,7 @@ Result<graph::Graph> fold_shapes(const graph::Graph& graph, const PassOptions& o
 Result<graph::Graph> fold_constants(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> simplify(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> fold_scale(const graph::Graph& graph, const PassOptions& options);
+Result<graph::Graph> split_axes(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> choose_layouts(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> merge_equal(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> remove_dead(const graph::Graph& graph, const PassOptions& options);

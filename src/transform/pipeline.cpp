@@ -16,6 +16,7 @@ const std::vector<Pass>& passes() {
       {"fold", "evaluates nodes of constants, within a bound of bytes", fold_constants},
       {"simplify", "algebraic rules, to a fixed point", simplify},
       {"fold-scale", "scales per channel after products with constant weights into the weights (rounds elsewhere)", fold_scale},
+      {"split-axes", "keeps channels and positions apart that a group normalisation joins", split_axes},
       {"layout", "convolutions to channels-last, with the transposes moved away", choose_layouts},
       {"simplify-layout", "algebraic rules on what the layout pass made", simplify},
       {"fold-layout", "evaluates what the layout pass made of constants", fold_constants},

@@ -125,6 +125,17 @@ ValueId norm_last(Builder& b, ValueId x, std::mt19937& rng) {
   return b.reduce(GOp::ReduceSum, b.binary(GOp::Add, y, z), {2, 3});
 }
 
+ValueId group_norm(Builder& b, ValueId x, std::mt19937& rng) {
+  const ValueId y = conv(b, x, {{3, 3}, 16, 1, 1, 1}, rng);
+  const Shape s = b.shape(y);
+  ValueId z = b.reshape(y, {s[0], 4, s[2] * s[3] * 4});
+  z = b.binary(GOp::Sub, z, b.reduce(GOp::ReduceMax, z, {2}, true));
+  z = b.unary(GOp::Exp, z);
+  z = b.reshape(b.binary(GOp::Div, z, b.reduce(GOp::ReduceSum, z, {2}, true)), s);
+  z = b.binary(GOp::Mul, z, b.constant(random_tensor(DType::F32, {16, 1, 1}, rng, Values::Tame)));
+  return b.reduce(GOp::ReduceSum, conv(b, z, {{3, 3}, 16, 1, 1, 1}, rng), {2, 3});
+}
+
 ValueId few_channels(Builder& b, ValueId x, std::mt19937& rng) { return conv(b, x, {{3, 3}, 2, 1, 1, 1}, rng); }
 
 const Case kCases[] = {
@@ -136,6 +147,7 @@ const Case kCases[] = {
     {"line", line, {Dim::symbol("n"), 3, 9}, 1},
     {"volume", volume, {1, 3, 4, 5, 3}, 1},
     {"norm_last", norm_last, {Dim::symbol("n"), 3, 8, 6}, 1},
+    {"group_norm", group_norm, {Dim::symbol("n"), 3, 6, 5}, 1},
     {"few_channels", few_channels, {Dim::symbol("n"), 3, 8, 6}, 0},
 };
 
