@@ -45,7 +45,7 @@ Result<int> doctor() {
   const Machine m = host_machine();
   const codegen::TargetDesc& target = codegen::host_target();
   fmt::print("weft        {}\n", version());
-  fmt::print("code        {}\n", codegen::version());
+  fmt::print("LLVM        {}\n", codegen::version());
   fmt::print("CPU         {} ({})\n", m.name, m.arch);
   fmt::print("vectors     {} registers of {} bits\n", m.vector_registers, m.vector_bits);
   fmt::print("caches      {}\n", caches_of(m));

@@ -141,6 +141,7 @@ TEST_F(Commands, ConformanceCounts) {
   EXPECT_THAT(slurp(folder_ / "all.csv"), HasSubstr("\"relu_sign_nan\",passed,"));
 
   const fs::path wrong = folder_ / "suite" / "wrong";
+  fs::create_directories(fs::path(wrong).parent_path());
   fs::copy(kCases + "relu_sign_nan", wrong, fs::copy_options::recursive);
   fs::copy(wrong / "test_data_set_0" / "input_0.pb", wrong / "test_data_set_0" / "output_0.pb",
            fs::copy_options::overwrite_existing);

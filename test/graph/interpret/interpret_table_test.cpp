@@ -208,7 +208,7 @@ TEST(InterpretTable, FailFails) {
   const auto r = run(Op::Fail, {}, attrs({{Attr::Name, text("the reason")}}));
   ASSERT_FALSE(r.ok());
   EXPECT_EQ(r.error().code(), "failed");
-  EXPECT_THAT(r.error().what(), testing::HasSubstr("the reason"));
+  EXPECT_NE(std::string(r.error().what()).find("the reason"), std::string::npos);
 }
 
 TEST(InterpretTable, CustomCallsAreRefused) {
