@@ -49,7 +49,8 @@ Result<int> doctor() {
   fmt::print("CPU         {} ({})\n", m.name, m.arch);
   fmt::print("vectors     {} registers of {} bits\n", m.vector_registers, m.vector_bits);
   fmt::print("caches      {}\n", caches_of(m));
-  fmt::print("threads     {}\n", runtime::decide_threads().why);
+  const runtime::ThreadCount threads = runtime::decide_threads();
+  fmt::print("threads     {} ({})\n", threads.threads, threads.why);
   fmt::print("target      {}, tuned for {}\n", target.triple, target.cpu);
   fmt::print("features    {}\n", joined(m.features, " "));
   fmt::print("cache       {}\n", cache_text());

@@ -78,7 +78,7 @@ Result<int> print_help(CommandLine& line, int argc, char** argv) {
     return kSuccess;
   }
   WEFT_TRY(require_one_of("command", argv[2], line.names));
-  fmt::print("{}", line.app.get_subcommand(argv[2])->help());
+  fmt::print("{}", line.app.get_subcommand(argv[2])->help("weft"));
   return kSuccess;
 }
 
