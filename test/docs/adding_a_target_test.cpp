@@ -113,7 +113,7 @@ TEST(AddingATarget, TheTextRuns) {
 }
 
 TEST(AddingATarget, ThePageNamesWhatThereIs) {
-  for (const std::string& word : quoted(read("docs/adding-a-target.md"))) {
+  for (const std::string& word : in_backquotes(read("docs/adding-a-target.md"))) {
     const bool path = word.starts_with("src/") || word.starts_with("test/") || word.starts_with("docs/") || word.starts_with("cmake/");
     if (!path) continue;
     EXPECT_TRUE(fs::exists(kRoot / word)) << "docs/adding-a-target.md names " << word;

@@ -26,7 +26,7 @@ std::set<std::string> documented() {
   std::istringstream lines(read("docs/errors.md"));
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with("| `")) continue;
-    for (const std::string& word : quoted(line.substr(0, line.find('|', 1)))) found.insert(word);
+    for (const std::string& word : in_backquotes(line.substr(0, line.find('|', 1)))) found.insert(word);
   }
   return found;
 }

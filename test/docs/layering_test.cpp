@@ -141,7 +141,7 @@ TEST(Layering, TheFolderTableIsComplete) {
     if (!fs::exists(kRoot / "src" / stage)) continue;
     EXPECT_TRUE(contains(text, "\n| `src/" + stage + "` |")) << "docs/architecture.md has no row for src/" << stage;
   }
-  for (const std::string& word : quoted(text)) {
+  for (const std::string& word : in_backquotes(text)) {
     const bool path = word.starts_with("src/") || word.starts_with("test/") || word.starts_with("docs/") || word.starts_with("include/");
     if (!path || contains(word, "*")) continue;
     EXPECT_TRUE(fs::exists(kRoot / word)) << "docs/architecture.md names " << word;

@@ -43,7 +43,7 @@ inline bool is_source(const std::string& file) {
 }
 
 // The text between two backquotes, everywhere in a document.
-inline std::set<std::string> quoted(const std::string& text) {
+inline std::set<std::string> in_backquotes(const std::string& text) {
   std::set<std::string> words;
   for (std::size_t at = 0; (at = text.find('`', at)) != std::string::npos;) {
     const std::size_t end = text.find('`', at + 1);
