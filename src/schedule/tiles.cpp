@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 namespace weft::schedule {
 namespace {
 
 constexpr double kFmaPerCycle = 2, kLoadsPerCycle = 2, kFmaLatency = 4;
 constexpr double kRowVector = 0.25, kColumnScalar = 0.02;  // cycles that do not overlap
-constexpr int kMostRows = 24;
+constexpr std::int64_t kWayBytes = 4096;  // of a first-level cache indexed by the page offset
 
 int vector_lanes(const Machine& m, int element_bits) {
   return std::max(1, m.vector_bits / std::max(element_bits, 8));
@@ -36,7 +37,7 @@ int lane_tile(const Machine& m, int element_bits, double extent, int vectors) {
 }
 
 RegisterTile product_tile(const Machine& m, int element_bits, double rows, double lanes,
-                          int fixed_lanes) {
+                          int fixed_lanes, int most_rows) {
   const int v = vector_lanes(m, element_bits);
   RegisterTile best;
   double best_rate = 0;
@@ -45,7 +46,7 @@ RegisterTile product_tile(const Machine& m, int element_bits, double rows, doubl
     if (fixed_lanes > 0 && c != fixed_lanes) continue;
     if (vectors > 1 && c >= v && lanes <= (vectors - 1) * v) continue;
     const int used = std::max(1, c / v);
-    for (int most = 1; most <= kMostRows; ++most) {
+    for (int most = 1; most <= most_rows; ++most) {
       const int r = balanced(rows, most);
       if (r * used + used + 1 > m.vector_registers) break;
       const double fma = r * used;
@@ -62,6 +63,13 @@ RegisterTile product_tile(const Machine& m, int element_bits, double rows, doubl
   if (best_rate == 0)
     best = {1, fixed_lanes > 0 ? fixed_lanes : lane_tile(m, element_bits, lanes, 2)};
   return best;
+}
+
+int cached_rows(const Machine& m, std::int64_t stride) {
+  const std::int64_t ways = std::max<std::int64_t>(m.l1_bytes / kWayBytes, 4);
+  const std::int64_t step = std::gcd(stride, kWayBytes);
+  const std::int64_t sets = kWayBytes / std::max(step, m.cache_line);
+  return static_cast<int>(std::min<std::int64_t>((ways - 2) * sets, 1 << 16));
 }
 
 }  // namespace weft::schedule

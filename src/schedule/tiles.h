@@ -12,9 +12,13 @@ struct RegisterTile {
 
 // The tile of accumulators that keeps a machine's multiply-add units busiest for `rows` x `lanes`
 // elements of a product, counting what is lost to cut-off tiles. `fixed_lanes` prescribes the
-// tile's lanes (0: free).
+// tile's lanes (0: free), `most_rows` bounds its rows.
 RegisterTile product_tile(const Machine& m, int element_bits, double rows, double lanes,
-                          int fixed_lanes = 0);
+                          int fixed_lanes = 0, int most_rows = 24);
+
+// How many rows that lie `stride` bytes apart the first-level cache holds at once, with room for
+// the rest: rows a multiple of a way's size apart share one set.
+int cached_rows(const Machine& m, std::int64_t stride);
 
 // Elements of a tile over `extent` lanes: up to `vectors` vectors, and no more than it takes.
 int lane_tile(const Machine& m, int element_bits, double extent, int vectors);

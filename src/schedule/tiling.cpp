@@ -18,6 +18,7 @@ namespace {
 constexpr int kPartialSums = 8;
 constexpr double kProgramWork = 20000;  // operations that are worth a program of their own
 constexpr int kProgramsPerCore = 8;     // more than cores, so that uneven programs even out
+constexpr int kMostRows = 24;           // of a product's tile
 constexpr int kRowsWithoutReuse = 4;    // rows of a tile where only loads are shared
 
 int element_bits(const Analysis& a, const Leaf& leaf) {
@@ -121,7 +122,8 @@ class Tiler {
       lanes.tile = lane_tile(m_, width, a_.extents[product_.lanes], product_.rows ? 1 : 4);
     } else {
       const double n = !product_.rows ? 1 : rows > 0 ? rows : a_.extents[*product_.rows];
-      const RegisterTile t = product_tile(m_, width, n, a_.extents[product_.lanes], panel);
+      const RegisterTile t =
+          product_tile(m_, width, n, a_.extents[product_.lanes], panel, most_rows());
       lanes.tile = panel = t.lanes;
       if (product_.rows && product_.outer && t.rows > 1) {
         r.loops[*product_.rows].axis = 0;
@@ -132,6 +134,20 @@ class Tiler {
     if (!product_.rows || product_.outer) return;
     const int t = balanced(a_.extents[*product_.rows], kRowsWithoutReuse);
     if (t > 1) r.loops[*product_.rows] = {0, t, false, 1};
+  }
+
+  // Rows of one tile whose elements the first-level cache holds while the lines are read.
+  int most_rows() const {
+    int most = kMostRows;
+    if (!product_.rows || !product_.outer) return most;
+    for (const Access& access : product_.leaf->accesses) {
+      if (access.strides[*product_.rows] == Stride::None) continue;
+      const Dim stride = loop::address(g_, access.param, access.at).coefficient(*product_.rows);
+      if (!stride.is_const() || stride.is(0)) continue;
+      const std::int64_t bytes = std::abs(stride.value()) * bits(g_.params[access.param].dtype) / 8;
+      most = std::min(most, cached_rows(m_, bytes));
+    }
+    return most;
   }
 
   // Panels as wide as the tile for a constant operand that runs over the lanes; inside, the reduce

@@ -140,16 +140,8 @@ ValueId Lowerer::compute(ExprId id) {
     case LOp::Local:
       return locals_.at(e.id).value;
     case LOp::Load:
-    case LOp::LoadIf: {
-      const loop::Linear form = address(id);
-      const ValueId index = emit_address(form);
-      ValueId mask = padded(e) ? -1 : lane_mask(depends(id));
-      if (e.op == LOp::LoadIf) mask = both(mask, *known(e.args[0]));
-      if (!g_.checks.empty()) mask = both(mask, not_empty(id));
-      if (mask < 0) return b_.load(buffer_of_[e.id], index);
-      const Type shape = join(b_.type(index), b_.type(mask));
-      return b_.load(buffer_of_[e.id], as(index, shape), as(mask, shape));
-    }
+    case LOp::LoadIf:
+      return load(id);
     case LOp::Wrap:
       return wrap(e);
     case LOp::Cast:
@@ -182,6 +174,31 @@ bool Lowerer::padded(const loop::Expr& load) const {
     if (panel && !(g_.loops[at.id].extent == g_.params[load.id].shape[i])) return false;
   }
   return true;
+}
+
+ValueId Lowerer::load(ExprId id) {
+  const loop::Expr e = g_.expr(id);
+  const int buffer = buffer_of_[e.id];
+  const ValueId index = emit_address(address(id));
+  ValueId mask = padded(e) ? -1 : lane_mask(depends(id));
+  if (!g_.checks.empty()) mask = both(mask, not_empty(id));
+  const auto masked = [&](ValueId m) {
+    if (m < 0) return b_.load(buffer, index);
+    const Type shape = join(b_.type(index), b_.type(m));
+    return b_.load(buffer, as(index, shape), as(m, shape));
+  };
+  if (e.op != LOp::LoadIf) return masked(mask);
+  const ValueId condition = *known(e.args[0]);
+  if (b_.type(condition).rank > 0 || b_.type(index).rank == 0) return masked(both(mask, condition));
+  // One condition for a whole tile is a branch: a masked access far outside is slow even if it is
+  // not made.
+  Type type = b_.type(index).with(e.dtype);
+  if (mask >= 0) type = join(type, b_.type(mask));
+  const ValueId zero = is_float(e.dtype) ? b_.constant(e.dtype, 0) : b_.constant_i64(0, e.dtype);
+  b_.begin_if(condition, {type});
+  const ValueId value = masked(mask);
+  b_.begin_else({value});
+  return b_.end_if({as(zero, type)})[0];
 }
 
 // A wrapped index into an empty axis has nowhere to go: accesses by it are masked, unless the
