@@ -88,6 +88,11 @@ TEST(InterpretContraction, ConvEdges) {
                  {ints(DType::I32, {1, 1, 1, 1}, {-20000})});
 }
 
+TEST(InterpretContraction, ConvPaddingIsMultiplied) {
+  const Tensor x = of(DType::F32, {1, 1, 3, 1}, {1, 2, 3}), w = of(DType::F32, {1, 1, 3, 1}, {kInf, 1, 1});
+  expect_results(conv(x, w, {.lo = {1, 0}, .hi = {1, 0}}), {of(DType::F32, {1, 1, 3, 1}, {kNan, kInf, kInf})});
+}
+
 Attrs window(std::int64_t size, std::int64_t stride, std::int64_t lo, std::int64_t hi, std::int64_t dilation = 1) {
   return attrs({{Attr::Window, list({size})}, {Attr::Strides, list({stride})}, {Attr::Lo, dims({lo})},
                 {Attr::Hi, dims({hi})}, {Attr::Dilations, list({dilation})}});
