@@ -1,10 +1,13 @@
 # Everything Weft builds against, found in one place. The packages that bring them are listed in deps/debian.txt.
 find_package(Threads REQUIRED)
-find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 
 # Header-only or without a CMake config of their own.
+find_path(WEFT_FMT_INCLUDE fmt/format.h REQUIRED)  # its functions are compiled in src/base/fmt.cpp
+add_library(weft_fmt INTERFACE)
+target_include_directories(weft_fmt SYSTEM INTERFACE ${WEFT_FMT_INCLUDE})
+
 find_path(WEFT_XXHASH_INCLUDE xxhash.h REQUIRED)
 find_library(WEFT_XXHASH_LIBRARY xxhash REQUIRED)
 add_library(weft_xxhash INTERFACE)

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/errors.h"
 #include "cli/model.h"
+#include "cli/options.h"
 #include "cli/table.h"
 #include "cli/work.h"
 #include "runtime/pool.h"
@@ -123,8 +123,8 @@ Action add_bench(CLI::App& app) {
   auto a = std::make_shared<BenchArguments>();
   add_run_options(app, *a);
   add_target_option(app, a->target);
-  app.add_flag("--json", a->json, "print JSON");
-  app.add_option("--seconds", a->seconds, "how long to measure")->capture_default_str()->check(CLI::Range(0.0, 86400.0));
+  add_flag(app, "--json", a->json, "print JSON");
+  add_option(app, "--seconds", a->seconds, "how long to measure", {0.0, 86400.0});
   return [a] { return bench(*a); };
 }
 

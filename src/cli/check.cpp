@@ -1,12 +1,12 @@
 // weft check: everything that stands in the way of running a model, at once.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/errors.h"
 #include "cli/inputs.h"
+#include "cli/options.h"
 #include "cli/table.h"
 #include "frontend/onnx/import/import.h"
 #include "frontend/onnx/reader/reader.h"
@@ -45,9 +45,9 @@ Result<int> check(const CheckArguments& arguments) {
 
 Action add_check(CLI::App& app) {
   auto arguments = std::make_shared<CheckArguments>();
-  app.add_option("model", arguments->path, "an ONNX file")->required();
-  app.add_option("--dim", arguments->dims, "NAME=SIZE: the size of a named dimension")->allow_extra_args(false);
-  app.add_flag("--all-nodes", arguments->all_nodes, "name all nodes, not the first three");
+  add_argument(app, "model", arguments->path, "an ONNX file");
+  add_option(app, "--dim", arguments->dims, "NAME=SIZE: the size of a named dimension");
+  add_flag(app, "--all-nodes", arguments->all_nodes, "name all nodes, not the first three");
   return [arguments] { return check(*arguments); };
 }
 

@@ -1,7 +1,6 @@
 // weft compile: what each stage of the compiler makes of a model.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/errors.h"
 #include "cli/model.h"
+#include "cli/options.h"
 #include "cli/table.h"
 
 namespace weft::cli {
@@ -87,11 +87,11 @@ Result<int> compile(const CompileArguments& arguments) {
 Action add_compile(CLI::App& app) {
   auto a = std::make_shared<CompileArguments>();
   add_model_options(app, *a);
-  app.add_option("--emit", a->emit, "graph, loop, tile, kernel, llvm or asm (default: how long each stage took)");
-  app.add_option("--output-dir", a->output_dir, "a folder that receives a file per item (without --emit: of all stages)");
-  app.add_option("--off", a->passes_off, "a graph pass that is left out; see 'weft opt --list'")->allow_extra_args(false);
-  app.add_option("--threads", a->threads, "threads of the code generator")->check(CLI::Range(0, 4096));
-  app.add_flag("--no-cache", a->no_cache, "neither look compiled code up on disk nor keep it there");
+  add_option(app, "--emit", a->emit, "graph, loop, tile, kernel, llvm or asm (default: how long each stage took)");
+  add_option(app, "--output-dir", a->output_dir, "a folder that receives a file per item (without --emit: of all stages)");
+  add_option(app, "--off", a->passes_off, "a graph pass that is left out; see 'weft opt --list'");
+  add_option(app, "--threads", a->threads, "threads of the code generator", {0, 4096});
+  add_flag(app, "--no-cache", a->no_cache, "neither look compiled code up on disk nor keep it there");
   return [a] { return compile(*a); };
 }
 

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 
@@ -13,6 +12,7 @@
 #include "cli/errors.h"
 #include "cli/isolate.h"
 #include "cli/model.h"
+#include "cli/options.h"
 #include "runtime/pool.h"
 
 namespace weft::cli {
@@ -26,7 +26,7 @@ struct ConformanceArguments {
   Tolerance tolerance;
   int jobs = 0;
   Limits limits;
-  std::int64_t memory_gib = 8;
+  int memory_gib = 8;
 };
 
 std::string one_line(std::string text) {
@@ -73,7 +73,7 @@ std::string csv_text(const std::vector<TestCase>& cases, const std::vector<Verdi
 Result<int> conformance(ConformanceArguments& arguments) {
   WEFT_TRY(require_target(arguments.judging.target));
   arguments.judging.optimised = !arguments.plain;
-  arguments.limits.memory = arguments.memory_gib << 30;
+  arguments.limits.memory = std::int64_t{arguments.memory_gib} << 30;
   int skipped = 0;
   const std::vector<TestCase> cases = WEFT_TRY(collect(arguments, skipped));
   std::vector<Verdict> verdicts(cases.size());
@@ -110,17 +110,16 @@ Result<int> conformance(ConformanceArguments& arguments) {
 
 Action add_conformance(CLI::App& app) {
   auto a = std::make_shared<ConformanceArguments>();
-  app.add_option("folder", a->folders, "folders with cases, at any depth")->required();
+  add_arguments(app, "folder", a->folders, "folders with cases, at any depth");
   add_target_option(app, a->judging.target);
-  app.add_option("--rtol", a->tolerance.rtol, "relative tolerance, unless the case has one")->capture_default_str();
-  app.add_option("--atol", a->tolerance.atol, "absolute tolerance, unless the case has one")->capture_default_str();
-  app.add_option("--csv", a->csv, "a file that receives case, result, seconds and reason");
-  app.add_option("--jobs", a->jobs, "cases at a time (default: as many as there are CPUs)")->check(CLI::Range(1, 1024));
-  app.add_option("--filter", a->filter, "only cases whose name contains this; the others count as skipped");
-  app.add_flag("--unoptimised", a->plain, "leave all graph passes out");
-  app.add_option("--timeout", a->limits.seconds, "seconds for each case")->capture_default_str()->check(CLI::Range(1, 86400));
-  app.add_option("--memory", a->memory_gib, "GiB of address space for each case; 0: no limit")
-      ->capture_default_str()->check(CLI::Range(0, 4096));
+  add_option(app, "--rtol", a->tolerance.rtol, "relative tolerance, unless the case has one");
+  add_option(app, "--atol", a->tolerance.atol, "absolute tolerance, unless the case has one");
+  add_option(app, "--csv", a->csv, "a file that receives case, result, seconds and reason");
+  add_option(app, "--jobs", a->jobs, "cases at a time (default: as many as there are CPUs)", {1, 1024});
+  add_option(app, "--filter", a->filter, "only cases whose name contains this; the others count as skipped");
+  add_flag(app, "--unoptimised", a->plain, "leave all graph passes out");
+  add_option(app, "--timeout", a->limits.seconds, "seconds for each case", {1, 86400});
+  add_option(app, "--memory", a->memory_gib, "GiB of address space for each case; 0: no limit", {0, 4096});
   return [a] { return conformance(*a); };
 }
 

@@ -4,7 +4,6 @@
 // kernels store as an output, runs both ways, and the values are compared in the order in which they are made.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 
@@ -14,6 +13,7 @@
 #include "cli/errors.h"
 #include "cli/levels.h"
 #include "cli/model.h"
+#include "cli/options.h"
 #include "cli/reproducer.h"
 #include "cli/table.h"
 
@@ -217,11 +217,11 @@ Result<int> diff(const DiffArguments& a) {
 Action add_diff(CLI::App& app) {
   auto a = std::make_shared<DiffArguments>();
   add_run_options(app, *a);
-  app.add_option("--rtol", a->rtol, "tolerance relative to each element")->capture_default_str();
-  app.add_option("--atol", a->atol, "tolerance relative to the value's largest magnitude")->capture_default_str();
-  app.add_flag("--levels", a->levels, "run the kernel's loop, tile and kernel forms, each by its interpreter");
-  app.add_option("--output-dir", a->output_dir,
-                 "a folder that receives the smallest reproducer: piece.graph (Graph IR as text) and its inputs as .npy");
+  add_option(app, "--rtol", a->rtol, "tolerance relative to each element");
+  add_option(app, "--atol", a->atol, "tolerance relative to the value's largest magnitude");
+  add_flag(app, "--levels", a->levels, "run the kernel's loop, tile and kernel forms, each by its interpreter");
+  add_option(app, "--output-dir", a->output_dir,
+             "a folder that receives the smallest reproducer: piece.graph (Graph IR as text) and its inputs as .npy");
   return [a] { return diff(*a); };
 }
 

@@ -1,13 +1,13 @@
 // weft doctor: what Weft found on this machine, and what it decided from it.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
 
 #include "base/knobs.h"
 #include "base/machine.h"
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/table.h"
 #include "codegen/llvm/codegen.h"
 #include "runtime/cache.h"

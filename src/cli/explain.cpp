@@ -1,7 +1,6 @@
 // weft explain: what became of a model's operators, step by step of the compiled plan.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -9,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/errors.h"
 #include "cli/model.h"
+#include "cli/options.h"
 #include "cli/table.h"
 #include "cli/work.h"
 
@@ -103,8 +103,8 @@ Result<int> explain(const ExplainArguments& arguments) {
 Action add_explain(CLI::App& app) {
   auto a = std::make_shared<ExplainArguments>();
   add_run_options(app, *a);
-  app.add_flag("--json", a->json, "print JSON");
-  app.add_option("--runs", a->runs, "runs to take the median time of")->capture_default_str()->check(CLI::Range(1, 1000000));
+  add_flag(app, "--json", a->json, "print JSON");
+  add_option(app, "--runs", a->runs, "runs to take the median time of", {1, 1000000});
   return [a] { return explain(*a); };
 }
 

@@ -1,7 +1,6 @@
 // weft info: what a model is.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -10,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/errors.h"
 #include "cli/model.h"
+#include "cli/options.h"
 #include "cli/table.h"
 #include "cost/cost.h"
 #include "frontend/onnx/reader/reader.h"

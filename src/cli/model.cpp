@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <set>
 
@@ -11,6 +10,7 @@
 #include "base/npy.h"
 #include "base/text.h"
 #include "cli/errors.h"
+#include "cli/options.h"
 #include "transform/pipeline.h"
 
 namespace weft::cli {
@@ -46,23 +46,22 @@ std::vector<std::string> named_sizes(const Model& model) {
 
 }  // namespace
 
-void add_model_options(CLI::App& app, ModelArguments& a) {
-  app.add_option("model", a.path, "an ONNX file")->required();
-  app.add_option("--dim", a.dims, "NAME=SIZE: the size of a named dimension (default 1)")->allow_extra_args(false);
-  app.add_flag("--fixed", a.fixed, "the sizes of --dim are the only ones: compile for nothing else");
+void add_model_options(CLI::App& app, ModelArguments& a, bool required) {
+  add_argument(app, "model", a.path, "an ONNX file", required);
+  add_option(app, "--dim", a.dims, "NAME=SIZE: the size of a named dimension (default 1)");
+  add_flag(app, "--fixed", a.fixed, "the sizes of --dim are the only ones: compile for nothing else");
 }
 
 void add_run_options(CLI::App& app, ModelArguments& a) {
   add_model_options(app, a);
-  app.add_option("--input", a.inputs, "NAME=FILE.npy, NAME=random, zeros, ones or range:LO:HI (default random)")
-      ->allow_extra_args(false);
-  app.add_option("--threads", a.threads, "threads (default: as many as this process may use)")->check(CLI::Range(0, 4096));
-  app.add_option("--off", a.passes_off, "a graph pass that is left out; see 'weft opt --list'")->allow_extra_args(false);
-  app.add_flag("--no-cache", a.no_cache, "neither look compiled code up on disk nor keep it there");
+  add_option(app, "--input", a.inputs, "NAME=FILE.npy, NAME=random, zeros, ones or range:LO:HI (default random)");
+  add_option(app, "--threads", a.threads, "threads (default: as many as this process may use)", {0, 4096});
+  add_option(app, "--off", a.passes_off, "a graph pass that is left out; see 'weft opt --list'");
+  add_flag(app, "--no-cache", a.no_cache, "neither look compiled code up on disk nor keep it there");
 }
 
 void add_target_option(CLI::App& app, std::string& target) {
-  app.add_option("--target", target, "cpu, or ref: the reference interpreter")->capture_default_str();
+  add_option(app, "--target", target, "cpu, or ref: the reference interpreter");
 }
 
 Result<void> require_target(const std::string& target) { return require_one_of("target", target, {"cpu", "ref"}); }

@@ -24,8 +24,8 @@ struct ModelArguments {
   bool no_cache = false;
 };
 
-void add_model_options(CLI::App& app, ModelArguments& arguments);  // MODEL --dim --fixed
-void add_run_options(CLI::App& app, ModelArguments& arguments);    // those, and --input --threads ...
+void add_model_options(CLI::App& app, ModelArguments& arguments, bool required = true);  // MODEL --dim --fixed
+void add_run_options(CLI::App& app, ModelArguments& arguments);  // those, and --input --threads ...
 void add_target_option(CLI::App& app, std::string& target);
 
 Result<void> require_target(const std::string& target);

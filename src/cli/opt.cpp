@@ -1,13 +1,13 @@
 // weft opt: the graph after the graph passes.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "api/state.h"
 #include "cli/commands.h"
 #include "cli/errors.h"
 #include "cli/model.h"
+#include "cli/options.h"
 #include "cli/table.h"
 
 namespace weft::cli {
@@ -41,12 +41,11 @@ Result<int> opt(const OptArguments& arguments) {
 
 Action add_opt(CLI::App& app) {
   auto a = std::make_shared<OptArguments>();
-  add_model_options(app, *a);
-  app.get_option("model")->required(false);
-  app.add_flag("--list", a->list, "list the passes, in their order");
-  app.add_option("--off", a->passes_off, "a pass that is left out")->allow_extra_args(false);
-  app.add_option("--limit", a->limit, "run only the first so many passes")->check(CLI::NonNegativeNumber);
-  app.add_flag("--verify-each", a->verify_each, "verify, print and parse the graph after each pass");
+  add_model_options(app, *a, false);
+  add_flag(app, "--list", a->list, "list the passes, in their order");
+  add_option(app, "--off", a->passes_off, "a pass that is left out");
+  add_option(app, "--limit", a->limit, "run only the first so many passes", {0, 1000000});
+  add_flag(app, "--verify-each", a->verify_each, "verify, print and parse the graph after each pass");
   return [a] { return opt(*a); };
 }
 

@@ -1,7 +1,6 @@
 // weft run: runs a model once, says what came out, and writes it.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/errors.h"
 #include "cli/model.h"
+#include "cli/options.h"
 #include "cli/table.h"
 
 namespace weft::cli {
@@ -106,7 +106,7 @@ Action add_run(CLI::App& app) {
   auto arguments = std::make_shared<RunArguments>();
   add_run_options(app, *arguments);
   add_target_option(app, arguments->target);
-  app.add_option("--output-dir", arguments->output_dir, "a folder that receives one .npy file per output");
+  add_option(app, "--output-dir", arguments->output_dir, "a folder that receives one .npy file per output");
   return [arguments] { return run(*arguments); };
 }
 

@@ -1,13 +1,13 @@
 // weft verify: compiled code against the reference interpreter, output by output.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "api/state.h"
 #include "cli/commands.h"
 #include "cli/compare.h"
 #include "cli/model.h"
+#include "cli/options.h"
 #include "cli/table.h"
 
 namespace weft::cli {
@@ -45,8 +45,8 @@ Result<int> verify(const VerifyArguments& arguments) {
 Action add_verify(CLI::App& app) {
   auto arguments = std::make_shared<VerifyArguments>();
   add_run_options(app, *arguments);
-  app.add_option("--rtol", arguments->rtol, "tolerance relative to each element")->capture_default_str();
-  app.add_option("--atol", arguments->atol, "tolerance relative to the output's largest magnitude")->capture_default_str();
+  add_option(app, "--rtol", arguments->rtol, "tolerance relative to each element");
+  add_option(app, "--atol", arguments->atol, "tolerance relative to the output's largest magnitude");
   return [arguments] { return verify(*arguments); };
 }
 

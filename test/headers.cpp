@@ -1,0 +1,1 @@
+// No code: see weft_test_headers in CMakeLists.txt.
