@@ -19,10 +19,8 @@ add_library(weft_protozero INTERFACE)
 target_include_directories(weft_protozero SYSTEM INTERFACE ${WEFT_PROTOZERO_INCLUDE})
 
 find_package(LLVM 22.1 REQUIRED CONFIG)
-add_library(weft_llvm INTERFACE)
-target_include_directories(weft_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
 separate_arguments(WEFT_LLVM_DEFINITIONS UNIX_COMMAND "${LLVM_DEFINITIONS}")
-target_compile_options(weft_llvm INTERFACE ${WEFT_LLVM_DEFINITIONS})
+add_library(weft_llvm INTERFACE)  # to link with; only codegen/llvm sees the headers
 if(WEFT_SHARED_LLVM)
   target_link_libraries(weft_llvm INTERFACE LLVM)
 else()
