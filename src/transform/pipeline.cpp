@@ -20,6 +20,7 @@ const std::vector<Pass>& passes() {
       {"layout", "convolutions to channels-last, with the transposes moved away", choose_layouts},
       {"simplify-layout", "algebraic rules on what the layout pass made", simplify},
       {"fold-layout", "evaluates what the layout pass made of constants", fold_constants},
+      {"split-sums", "long reductions with few results, and such dots, in parts that run side by side", split_sums},
       {"cse", "merges equal pure nodes", merge_equal},
       {"dce", "removes what nothing needs", remove_dead},
   };
