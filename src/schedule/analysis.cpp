@@ -1,6 +1,7 @@
 #include "schedule/analysis.h"
 
 #include <algorithm>
+#include <set>
 
 #include "loop/linear.h"
 
@@ -14,11 +15,16 @@ namespace {
 constexpr std::int64_t kTranscendental =
     12;  // about as many operations as the polynomial behind it
 
-// Operations of one evaluation of an expression, index arithmetic excluded.
+// Operations of one evaluation of an expression, arithmetic and comparisons of indices excluded: those are done once
+// for many elements.
 std::int64_t operations(const loop::Group& g, ExprId root) {
   std::int64_t n = 0;
+  std::set<ExprId> data;
   for (ExprId id : used_exprs(g, root)) {
     const loop::Expr& e = g.expr(id);
+    const bool source = e.op == Op::Load || e.op == Op::LoadIf || e.op == Op::Local;
+    if (!source && std::none_of(e.args.begin(), e.args.end(), [&](ExprId a) { return data.count(a) != 0; })) continue;
+    data.insert(id);
     if (!loop::as_scalar(e.op) || e.dtype == DType::I64 || e.op == Op::Cast || e.op == Op::Bitcast)
       continue;
     n += e.op >= Op::Exp && e.op <= Op::Sigmoid ? kTranscendental : 1;

@@ -19,7 +19,14 @@ constexpr double kGatherLane = 1.2;  // per element
 constexpr double kScatterLane = 1.6;
 constexpr double kReuse = 8;  // of a product's operands in a register tile
 
-double lane_use(double extent, int lanes) { return extent / (std::ceil(extent / lanes) * lanes); }
+double whole_use(double extent, int lanes) { return extent / (std::ceil(extent / lanes) * lanes); }
+
+// The share of lanes at work. A size that is not known may be the least it can be.
+double lane_use(const Analysis& a, LoopId loop, int lanes) {
+  const Dim& extent = a.group.loops[loop].extent;
+  const double likely = whole_use(a.extents[loop], lanes);
+  return extent.is_const() ? likely : (likely + whole_use(std::max(a.least(extent), 1.0), lanes)) / 2;
+}
 
 class LaneChooser {
  public:
@@ -44,7 +51,7 @@ class LaneChooser {
       return leaf.points * (static_cast<double>(leaf.accesses.size()) * kScalarAccess +
                             static_cast<double>(leaf.operations) * kScalarOperation);
     }
-    const double v = lanes(leaf) * lane_use(a_.extents[lane], lanes(leaf));
+    const double v = lanes(leaf) * lane_use(a_, lane, lanes(leaf));
     const bool reuse = leaf.product && choose_rows(a_, leaf, lane).has_value();
     double cost = static_cast<double>(leaf.operations) * kScalarOperation / v;
     for (const Access& access : leaf.accesses) {

@@ -17,10 +17,8 @@ using GOp = graph::Op;
 
 namespace {
 
-// Below this many output channels (of one group) lanes over channels are mostly empty.
+// Below this many channels (of one group) lanes over them are mostly empty.
 constexpr std::int64_t kFewChannels = 8;
-// From this many on, a padded copy of the input costs less than masks in the kernel, depthwise ones included.
-constexpr std::int64_t kPadChannels = 16;
 // Operations per input element from which a transposed copy of the input is paid back.
 constexpr std::int64_t kPayback = 16;
 
@@ -76,7 +74,7 @@ bool pays(const RewriteContext& c, const Conv& conv, const Forms& forms, const A
   const bool near = forms.is_free(c, conv.node.operands[0], order);
   if (near && (conv.pointwise() || conv.blocks())) return true;
   const std::int64_t lanes = conv.depthwise() ? conv.out : conv.out / conv.groups;
-  if (lanes < kFewChannels) return false;
+  if (lanes < kFewChannels) return near && !conv.depthwise() && conv.in >= kFewChannels;  // lanes sum over the input's
   if (near || conv.depthwise()) return near;
   const double work = 2.0 * static_cast<double>(conv.out / conv.groups) * static_cast<double>(conv.taps);
   return work / static_cast<double>(multiplied(conv.node.attrs.ints(Attr::Strides))) >= kPayback;
@@ -127,7 +125,8 @@ ValueId windowed(const RewriteContext& c, const Conv& conv, ValueId x, ValueId w
   Attrs attrs = c.node.attrs;
   attrs.set(Attr::ChannelsLast, true);
   Shape lo = attrs.dims(Attr::Lo), hi = attrs.dims(Attr::Hi);
-  bool extends = conv.out >= kPadChannels && conv.taps > 1 && !conv.spread() && !conv.unpadded();
+  // A padded copy of the input costs less than masks in the kernel, depthwise ones included.
+  bool extends = conv.taps > 1 && !conv.spread() && !conv.unpadded();
   for (const Shape& side : {lo, hi}) {
     for (const Dim& d : side) extends = extends && b.graph().facts.range(d).lo >= 0;
   }

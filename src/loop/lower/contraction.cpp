@@ -169,9 +169,49 @@ Term window_term(Reader& r, const Node& node, const std::vector<ExprId>& at) {
 
 }  // namespace
 
-Step emit_contraction(const EmitContext& context, const Unit& unit) {
+namespace {
+
+// The elements that padding adds, axis by axis: what lies before and after the value, within it along earlier axes.
+Step emit_border(const EmitContext& context, const Node& pad) {
+  const auto& g = context.graph;
+  const ValueId result = pad.results[0];
+  const Shape& inner = g.type(pad.operands[0]).shape;
+  const Shape& full = g.type(result).shape;
+  const Shape &lo = pad.attrs.dims(Attr::Lo), &hi = pad.attrs.dims(Attr::Hi);
+  Step step;
+  Group& group = step.group;
+  group.name = "border";
+  Reader reader(g, context.stored, {result}, group);
+  reader.note(pad);
+  const ParamId out = reader.output(result, Role::InOut);
+  Shape extents = full;
+  Shape starts(full.size(), Dim(0));
+  for (std::size_t d = 0; d < full.size(); ++d) {
+    for (const bool after : {false, true}) {
+      const Dim& width = after ? hi[d] : lo[d];
+      if (width.is(0)) continue;
+      extents[d] = width;
+      starts[d] = after ? lo[d] + inner[d] : Dim(0);
+      const Nest nest = make_nest(group, LoopKind::Parallel, extents);
+      std::vector<ExprId> at;
+      for (std::size_t k = 0; k < full.size(); ++k) at.push_back(group.iadd(nest.at[k], group.size(starts[k])));
+      const ExprId fill = reader.to_storage(result, reader.read(pad.operands[1], {}));
+      for (Stmt& s : around(nest, {store_stmt(out, at, fill)})) group.body.push_back(std::move(s));
+    }
+    extents[d] = inner[d];
+    starts[d] = lo[d];
+  }
+  step.args = reader.args();
+  return step;
+}
+
+}  // namespace
+
+std::vector<Step> emit_contraction(const EmitContext& context, const Unit& unit) {
   const auto& g = context.graph;
   const Node& seed = g.node(unit.seed);
+  std::vector<Step> steps;
+  for (graph::NodeId pad : unit.pads) steps.push_back(emit_border(context, g.node(pad)));
   Step step;
   Group& group = step.group;
   group.name = info(seed.op).name;
@@ -191,9 +231,19 @@ Step emit_contraction(const EmitContext& context, const Unit& unit) {
     ExprId value = reader.to_storage(v, reader.read(v, space.at));
     body.push_back(store_stmt(reader.output(v), space.at, value));
   }
+  for (graph::NodeId p : unit.pads) {
+    const Node& pad = g.node(p);
+    reader.note(pad);
+    const ValueId v = pad.results[0];
+    ExprId value = reader.to_storage(v, reader.read(pad.operands[0], space.at));
+    std::vector<ExprId> at = space.at;
+    for (std::size_t d = 0; d < at.size(); ++d) at[d] = group.iadd(at[d], group.size(pad.attrs.dims(Attr::Lo)[d]));
+    body.push_back(store_stmt(reader.output(v, Role::InOut), at, value));
+  }
   group.body = around(space, std::move(body));
   step.args = reader.args();
-  return step;
+  steps.push_back(std::move(step));
+  return steps;
 }
 
 }  // namespace weft::loop

@@ -25,7 +25,7 @@ struct EmitContext {
 };
 
 // Each makes the kernel steps that compute the given node or unit.
-Step emit_contraction(const EmitContext& context, const Unit& unit);
+std::vector<Step> emit_contraction(const EmitContext& context, const Unit& unit);
 Step emit_rows(const EmitContext& context, const Unit& unit);
 Step emit_pointwise(const EmitContext& context, graph::ValueId value);
 std::vector<Step> emit_concat(const EmitContext& context, const graph::Node& node);

@@ -86,6 +86,7 @@ class Planner {
       if (part == Part::Reduction) grow(n, UnitKind::Rows);
     }
     store_what_must_be();
+    store_into_padding();
     weigh_the_rest();
     return std::move(plan_);
   }
@@ -204,7 +205,7 @@ class Planner {
   }
 
   void grow(NodeId seed, UnitKind kind) {
-    Unit unit{kind, seed, {seed}, {}};
+    Unit unit{kind, seed, {seed}, {}, {}};
     std::set<NodeId> members{seed};
     std::set<NodeId> best = members;
     double best_bytes = bytes(escaping(members));
@@ -273,6 +274,42 @@ class Planner {
         for (std::size_t k = 0; k < node.operands.size(); ++k) store_contraction_operand(node, k);
       }
     }
+  }
+
+  // A contraction whose result is padded by a constant and stored writes into the middle of the padded value: no copy.
+  void store_into_padding() {
+    for (NodeId n = 0; n < static_cast<NodeId>(g_.nodes().size()); ++n) {
+      const Node& node = g_.node(n);
+      if (node.op != GOp::Pad || plan_.unit_of[n] >= 0 || !plan_.stored[node.results[0]] || !only_grows(node)) continue;
+      ValueId v = node.operands[0];
+      NodeId def = g_.value(v).def;
+      int u = def >= 0 ? plan_.unit_of[def] : -1;
+      if (u < 0 || plan_.units[u].kind != UnitKind::Contraction) continue;
+      Unit& unit = plan_.units[u];
+      auto output = std::find(unit.outputs.begin(), unit.outputs.end(), v);
+      if (output == unit.outputs.end() && std::none_of(unit.pads.begin(), unit.pads.end(), [&](NodeId p) {
+            return g_.node(p).operands[0] == v;
+          })) {
+        continue;
+      }
+      unit.pads.push_back(n);
+      plan_.unit_of[n] = u;
+      bool elsewhere = is_output_[v];
+      for (NodeId user : users_[v]) elsewhere = elsewhere || plan_.unit_of[user] != u;
+      if (elsewhere || output == unit.outputs.end()) continue;
+      unit.outputs.erase(output);
+      plan_.stored[v] = false;
+    }
+  }
+
+  bool only_grows(const Node& pad) const {
+    if (pad.attrs.str(Attr::Mode) != "constant" || !g_.constant(pad.operands[1])) return false;
+    for (Attr side : {Attr::Lo, Attr::Hi}) {
+      for (const Dim& d : pad.attrs.dims(side)) {
+        if (g_.facts.range(d).lo < 0) return false;
+      }
+    }
+    return true;
   }
 
   // A contraction reads an element many times: it may read through nodes that only rename elements, nothing else. A

@@ -22,6 +22,7 @@ struct Unit {
   graph::NodeId seed = -1;
   std::vector<graph::NodeId> nodes;        // in topological order, the seed first
   std::vector<graph::ValueId> outputs;     // members' values that are used outside
+  std::vector<graph::NodeId> pads;         // constant padding of members' values, stored where it belongs at once
 };
 
 struct FusionPlan {

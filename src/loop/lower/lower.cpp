@@ -147,8 +147,8 @@ class Lowering {
     if (int u = plan_.unit_of[n]; u >= 0) {
       const Unit& unit = plan_.units[u];
       NodeId last = *std::max_element(unit.nodes.begin(), unit.nodes.end());
-      if (n != last || unit.outputs.empty()) return {};
-      return one(unit.kind == UnitKind::Contraction ? emit_contraction(context_, unit) : emit_rows(context_, unit));
+      if (n != last || (unit.outputs.empty() && unit.pads.empty())) return {};
+      return unit.kind == UnitKind::Contraction ? emit_contraction(context_, unit) : one(emit_rows(context_, unit));
     }
     switch (part_of(g_, node)) {
       case Part::Step: {
