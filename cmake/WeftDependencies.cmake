@@ -18,6 +18,10 @@ find_path(WEFT_PROTOZERO_INCLUDE protozero/pbf_reader.hpp REQUIRED)
 add_library(weft_protozero INTERFACE)
 target_include_directories(weft_protozero SYSTEM INTERFACE ${WEFT_PROTOZERO_INCLUDE})
 
+find_path(WEFT_OPENCL_INCLUDE CL/cl.h REQUIRED)  # headers only: the loader is opened at run time
+add_library(weft_opencl INTERFACE)
+target_include_directories(weft_opencl SYSTEM INTERFACE ${WEFT_OPENCL_INCLUDE})
+
 find_package(LLVM 22.1 REQUIRED CONFIG)
 separate_arguments(WEFT_LLVM_DEFINITIONS UNIX_COMMAND "${LLVM_DEFINITIONS}")
 add_library(weft_llvm INTERFACE)  # to link with; only codegen/llvm sees the headers

@@ -57,7 +57,7 @@ class WEFT_API Model {
 WEFT_API Result<Model> load(const std::string& path, const LoadOptions& options = {});
 
 struct CompileOptions {
-  std::string target = "cpu";           // "cpu", or "ref": the reference interpreter
+  std::string target = "cpu";           // "cpu", "ref" (the interpreter) or a device: "opencl", "opencl:1"
   int threads = 0;                      // of the program's runs; 0: as many as the process may use
   bool cache = true;                    // look compiled code up on disk and keep it there
   std::vector<std::string> passes_off;  // graph passes that do not run

@@ -90,10 +90,8 @@ Result<Program> compile(const Model& model, const CompileOptions& options) {
     state->target = options.target;
     state->threads = options.threads;
     if (options.target == "ref") return Program{std::move(state)};
-    if (options.target != "cpu") {
-      return user_error("unknown-target", "there is no such target").found(options.target).suggest("targets are cpu and ref");
-    }
     compiler::Options how;
+    how.target = WEFT_TRY(target::open(options.target));
     how.cache = options.cache;
     how.passes.off = options.passes_off;
     how.jobs = options.threads;

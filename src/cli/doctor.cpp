@@ -12,6 +12,7 @@
 #include "codegen/llvm/codegen.h"
 #include "runtime/cache.h"
 #include "runtime/pool.h"
+#include "target/target.h"
 #include "weft/weft.h"
 
 namespace weft::cli {
@@ -41,6 +42,14 @@ std::string caches_of(const Machine& m) {
   return text;
 }
 
+std::string devices_text(const target::Info& info) {
+  const auto names = info.devices();
+  if (!names.ok()) return names.error().message() + "; " + names.error().suggestion();
+  std::string text;
+  for (std::size_t k = 0; k < names->size(); ++k) text += fmt::format("{}{}:{} {}", k > 0 ? ", " : "", info.name, k, (*names)[k]);
+  return text.empty() ? "no device" : text;
+}
+
 Result<int> doctor() {
   const Machine m = host_machine();
   const codegen::TargetDesc& target = codegen::host_target();
@@ -54,6 +63,9 @@ Result<int> doctor() {
   fmt::print("target      {}, tuned for {}\n", target.triple, target.cpu);
   fmt::print("features    {}\n", joined(m.features, " "));
   fmt::print("cache       {}\n", cache_text());
+  for (const target::Info& info : target::all()) {
+    if (info.devices) fmt::print("{:<11} {}\n", info.name, devices_text(info));
+  }
   Table table({"variable", "value", "what it does"});
   for (int k = 0; k < knob_count(); ++k) {
     const KnobInfo& knob = info(static_cast<Knob>(k));

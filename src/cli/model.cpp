@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/errors.h"
 #include "cli/options.h"
+#include "target/target.h"
 #include "transform/pipeline.h"
 
 namespace weft::cli {
@@ -61,10 +62,14 @@ void add_run_options(CLI::App& app, ModelArguments& a) {
 }
 
 void add_target_option(CLI::App& app, std::string& target) {
-  add_option(app, "--target", target, "cpu, or ref: the reference interpreter");
+  add_option(app, "--target", target, "cpu, ref (the reference interpreter) or a device: opencl, opencl:1 ...");
 }
 
-Result<void> require_target(const std::string& target) { return require_one_of("target", target, {"cpu", "ref"}); }
+Result<void> require_target(const std::string& target) {
+  std::vector<std::string> names{"ref"};
+  for (const target::Info& info : target::all()) names.push_back(info.name);
+  return require_one_of("target", target.substr(0, target.find(':')), names);
+}
 
 Result<void> require_passes(const std::vector<std::string>& passes) {
   std::vector<std::string> names;

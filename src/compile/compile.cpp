@@ -30,6 +30,8 @@ Result<Compiled> compile(const graph::Graph& graph, const Options& options) {
     for (const auto& plan : context.plans) {
       plan->kernels = kernels.entries();
       plan->code = kernels.code();
+      if (options.target) plan->device = options.target->device();
+      plan->device_code = kernels.device_code();
     }
     if (kernels.wants("plan")) kernels.dump("plan", optimised->name, runtime::print(*result.plan));
     result.graph = optimised;

@@ -9,13 +9,15 @@
 #include "base/machine.h"
 #include "graph/graph.h"
 #include "runtime/plan.h"
+#include "target/target.h"
 #include "transform/pipeline.h"
 
 namespace weft::compiler {
 
 struct Options {
   transform::PassOptions passes;
-  Machine machine;                 // host_machine() unless set
+  Machine machine;                 // host_machine() unless set; a target's own when there is one
+  std::shared_ptr<const target::Target> target;  // null: this process
   int jobs = 0;                    // threads of the code generator; 0: as many as the pool
   bool cache = true;               // the compile cache on disk
   // Called with what each stage made, as text: stage "graph", "loop", "schedule", "tile", "kernel",

@@ -42,7 +42,7 @@ Result<const ReadyGroup*> KernelSet::add(const loop::Group& group, const DimFact
   ReadyGroup ready;
   {
     Clock clock(report_.schedule_ms);
-    ready.schedule = schedule::schedule(group, options_.machine, facts);
+    ready.schedule = schedule::schedule(group, machine(), facts);
   }
   dump("schedule", name, described(ready.schedule));
   for (const schedule::Variant& variant : ready.schedule.variants) {
@@ -53,7 +53,7 @@ Result<const ReadyGroup*> KernelSet::add(const loop::Group& group, const DimFact
     tile::Lowered lowered = WEFT_TRY(std::move(lowering));
     dump("tile", name, ssa::print(lowered.function));
     Clock clock(report_.kernel_ms);
-    kernel::Function function = WEFT_TRY(kernel::lower_simd(lowered.function, options_.machine));
+    kernel::Function function = WEFT_TRY(kernel::lower_simd(lowered.function, machine()));
     WEFT_TRY(kernel::expand_math(function));
     function.name = name;
     ssa::eliminate_dead(function);
@@ -78,13 +78,24 @@ Result<int> KernelSet::add_kernel(kernel::Function function) {
   runtime::KernelEntry entry;
   entry.symbol = function.name;
   entry.scratch = codegen::scratch_bytes(function);
+  for (const ssa::Buffer& b : function.buffers) {
+    if (b.space == ssa::Space::Memory) entry.written.push_back(b.written);
+  }
   entries_.push_back(std::move(entry));
   functions_.push_back(std::move(function));
   return it->second;
 }
 
+Result<void> KernelSet::build_for_target() {
+  if (wants("source")) dump("source", "module", WEFT_TRY(options_.target->print(functions_)));
+  Clock clock(report_.llvm_ms);
+  device_code_ = WEFT_TRY(options_.target->build(functions_));
+  return {};
+}
+
 Result<void> KernelSet::finish() {
   if (functions_.empty()) return {};
+  if (options_.target) return build_for_target();
   std::vector<codegen::Entry> listed;
   for (std::size_t k = 0; k < functions_.size(); ++k) listed.push_back({&functions_[k], entries_[k].symbol});
   const codegen::TargetDesc& target = codegen::host_target();

@@ -35,11 +35,14 @@ class KernelSet {
   int size() const { return static_cast<int>(functions_.size()); }
   const std::vector<runtime::KernelEntry>& entries() const { return entries_; }
   std::shared_ptr<const void> code() const { return code_; }
+  std::shared_ptr<const runtime::DeviceCode> device_code() const { return device_code_; }
   bool wants(const char* stage) const;
   void dump(const char* stage, const std::string& name, const std::string& text) const;
 
  private:
+  const Machine& machine() const { return options_.target ? options_.target->machine() : options_.machine; }
   Result<int> add_kernel(kernel::Function function);
+  Result<void> build_for_target();
   const Options& options_;
   Report& report_;
   std::map<std::string, ReadyGroup> groups_;   // by printed group: equal text, equal meaning
@@ -47,6 +50,7 @@ class KernelSet {
   std::vector<kernel::Function> functions_;
   std::vector<runtime::KernelEntry> entries_;
   std::shared_ptr<const void> code_;
+  std::shared_ptr<const runtime::DeviceCode> device_code_;
 };
 
 }  // namespace weft::compiler

@@ -206,6 +206,8 @@ Result<void> Run::scan(const ScanStep& step, std::size_t k) {
       if (c < carried) inputs[c] = outputs[c];
     }
   }
+  for (SlotId s : step.carried_out) host_wrote(s);
+  for (SlotId s : step.ys) host_wrote(s);
   if (length > 0) return {};
   for (std::size_t c = 0; c < carried; ++c) WEFT_TRY(put(step.carried_out[c], inputs[c], step.origin));
   return {};

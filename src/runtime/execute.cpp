@@ -125,6 +125,7 @@ Result<void> Run::prepare() {
     WEFT_TRY(prepare_memory());
   }
   prepare_pointers();
+  WEFT_TRY(prepare_device());
   return prepare_outputs();
 }
 
@@ -214,12 +215,12 @@ Result<void> Run::execute() {
     WEFT_TRY(step(k));
     (*options_.step_seconds)[k] = std::chrono::duration<double>(Clock::now() - start).count();
   }
-  return {};
+  return finish_device();
 }
 
 Result<void> Run::step(std::size_t k) {
   const PlanStep& s = plan_.steps[k];
-  if (const auto* x = std::get_if<Launch>(&s)) return launch(*x, layout_->launches[k]);
+  if (const auto* x = std::get_if<Launch>(&s)) return launch(*x, layout_->launches[k], k);
   if (const auto* x = std::get_if<HostCall>(&s)) return host(*x);
   if (const auto* x = std::get_if<BranchStep>(&s)) return branch(*x, k);
   if (const auto* x = std::get_if<LoopStep>(&s)) return loop(*x, k);
@@ -246,7 +247,7 @@ void run_range(void* context, std::int64_t begin, std::int64_t end, int worker) 
 
 }  // namespace
 
-Result<void> Run::launch(const Launch& launch, const LaunchSizes& known) {
+Result<void> Run::launch(const Launch& launch, const LaunchSizes& known, std::size_t k) {
   LaunchSizes bound;
   const LaunchSizes* sizes = &known;
   if (known.variant < 0) {
@@ -254,6 +255,10 @@ Result<void> Run::launch(const Launch& launch, const LaunchSizes& known) {
     WEFT_CHECK(bound.variant >= 0, "a kernel's sizes are not bound when it is launched");
     sizes = &bound;
   }
+  return plan_.device ? launch_on_device(launch, *sizes, k) : launch_here(launch, *sizes);
+}
+
+Result<void> Run::launch_here(const Launch& launch, const LaunchSizes& sizes) {
   auto& arguments = memory_->arguments;
   arguments.clear();
   for (SlotId s : launch.buffers) {
@@ -261,17 +266,18 @@ Result<void> Run::launch(const Launch& launch, const LaunchSizes& known) {
     if (!p) p = WEFT_TRY(make(s));
     arguments.push_back(p);
   }
-  const KernelEntry& kernel = plan_.kernels[launch.variants[sizes->variant].kernel];
+  const KernelEntry& kernel = plan_.kernels[launch.variants[sizes.variant].kernel];
   std::int64_t status = 0;
-  LaunchContext context{kernel.fn,        arguments.data(),        sizes->sizes.data(),
+  LaunchContext context{kernel.fn,        arguments.data(),        sizes.sizes.data(),
                         memory_->scratch, aligned(kernel.scratch), &status};
-  parallel_for(sizes->grid, std::min(threads_, sizes->threads), run_range, &context);
-  if (status != 0) {
-    auto code = static_cast<std::size_t>(status);
-    std::string what = code <= launch.checks.size() ? launch.checks[code - 1] : "a check of a kernel failed";
-    return user_error("index-out-of-range", what);
-  }
+  parallel_for(sizes.grid, std::min(threads_, sizes.threads), run_range, &context);
+  if (status != 0) return failed_check(launch, status);
   return {};
+}
+
+Error failed_check(const Launch& launch, std::int64_t code) {
+  const bool named = code > 0 && code <= static_cast<std::int64_t>(launch.checks.size());
+  return user_error("index-out-of-range", named ? launch.checks[code - 1] : "a check of a kernel failed");
 }
 
 Result<void> Run::host(const HostCall& call) {

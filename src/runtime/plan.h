@@ -10,6 +10,7 @@
 
 #include "base/dim.h"
 #include "base/tensor.h"
+#include "runtime/device.h"
 #include "runtime/kernel_abi.h"
 
 namespace weft::runtime {
@@ -98,7 +99,8 @@ struct KernelInfo {
 
 struct KernelEntry {
   std::string symbol;
-  KernelFn fn = nullptr;
+  KernelFn fn = nullptr;             // on a device there is none: the kernel is known by its number
+  std::vector<bool> written;         // by Memory buffer
   std::int64_t scratch = 0;  // bytes of on-chip memory per program
 };
 
@@ -120,6 +122,9 @@ struct Plan {
   std::vector<Requirement> requirements;
   DimFacts facts;                     // of the symbols that inputs bind
   std::shared_ptr<const void> code;   // keeps the machine code loaded
+  // Where kernels run when that is not this process; host steps and control flow stay here.
+  std::shared_ptr<Device> device;
+  std::shared_ptr<const DeviceCode> device_code;
 };
 
 // A listing for people: slots with their sizes, steps in order, bodies indented.

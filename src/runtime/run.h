@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/execute.h"
+#include "runtime/mirror.h"
 
 namespace weft::runtime {
 
@@ -37,10 +38,14 @@ struct RunMemory {
   std::vector<Tensor> dynamic;      // by slot
   std::vector<void*> arguments;
   std::vector<std::int64_t> key;
+  std::unique_ptr<Mirror> mirror;   // of a plan with a device
 };
 
 // The variant, grid and sizes of a launch; variant -1 when a symbol in them is not bound yet.
 Result<LaunchSizes> resolve_launch(const Plan& plan, const Launch& launch, const Bindings& bindings);
+
+// What a failed check of a launch says.
+Error failed_check(const Launch& launch, std::int64_t code);
 
 // Those of the plan's requirements whose symbols are all bound.
 Result<void> check_requirements(const Plan& plan, const Bindings& bindings);
@@ -48,6 +53,7 @@ Result<void> check_requirements(const Plan& plan, const Bindings& bindings);
 struct Executable::State {
   std::mutex mutex;
   std::vector<std::shared_ptr<const Layout>> layouts;   // most recently used last
+  DeviceConstants device_constants;
   std::vector<std::unique_ptr<RunMemory>> free_memory;
   std::vector<std::vector<std::unique_ptr<Executable>>> bodies;  // by step: plans of branches and loops
 };
@@ -76,8 +82,16 @@ class Run {
   Result<void> check_overlap(std::size_t output) const;
   Result<void> check_stop() const;
   Result<void> step(std::size_t k);
-  Result<void> launch(const Launch& launch, const LaunchSizes& known);
+  Result<void> launch(const Launch& launch, const LaunchSizes& known, std::size_t k);
+  Result<void> launch_here(const Launch& launch, const LaunchSizes& sizes);
   Result<void> host(const HostCall& call);
+  // device_run.cpp
+  Result<void> prepare_device();
+  Result<void> launch_on_device(const Launch& launch, const LaunchSizes& sizes, std::size_t k);
+  Result<void> fetch(SlotId slot);
+  void host_wrote(SlotId slot);
+  Result<void> finish_device();
+  Result<std::int64_t> bytes(SlotId slot) const;
   // control.cpp
   Result<void> branch(const BranchStep& step, std::size_t k);
   Result<void> loop(const LoopStep& step, std::size_t k);

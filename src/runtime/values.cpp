@@ -49,6 +49,7 @@ Result<void*> Run::make(SlotId slot) {
 }
 
 Result<Tensor> Run::tensor(SlotId slot) {
+  WEFT_TRY(fetch(slot));
   const Slot& s = plan_.slots[slot];
   switch (s.kind) {
     case Slot::Kind::Input:
@@ -97,6 +98,7 @@ Result<void> Run::settle(SlotId slot, const Tensor& value, const std::string& or
 
 Result<void> Run::put(SlotId slot, Tensor value, const std::string& origin) {
   WEFT_TRY(settle(slot, value, origin));
+  host_wrote(slot);
   const Slot& s = plan_.slots[slot];
   if (s.kind == Slot::Kind::Dynamic) {
     const auto* at = static_cast<const std::byte*>(value.data());

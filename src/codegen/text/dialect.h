@@ -58,12 +58,13 @@ class Dialect {
 
   virtual std::string prelude() const = 0;
   virtual std::string signature(const kernel::Function& f) const = 0;
+  virtual std::string start(const kernel::Function& f) const = 0;  // first lines of the body
   virtual std::string on_chip(const ssa::Buffer& buffer, const std::string& name) const = 0;
   virtual std::string program_id() const = 0;
   virtual std::string fail(std::int64_t code) const = 0;
 };
 
-// Prints an expanded function.
+// Prints an expanded function, without the prelude.
 Result<std::string> emit(const kernel::Function& function, const Dialect& dialect);
 
 }  // namespace weft::codegen::text

@@ -26,7 +26,7 @@ class Emitter {
       if (!d_.supports(t.dtype))
         return unsupported("dtype", fmt::format("{} in kernel text", name(t.dtype)));
     }
-    out_ = d_.prelude() + d_.signature(f_) + " {\n";
+    out_ = d_.signature(f_) + " {\n" + d_.start(f_);
     for (std::size_t b = 0; b < f_.buffers.size(); ++b) {
       if (f_.buffers[b].space == ssa::Space::OnChip)
         line(d_.on_chip(f_.buffers[b], fmt::format("b{}", b)));

@@ -164,14 +164,22 @@ class OpenCl final : public text::Dialect {
 
   std::string prelude() const override { return kPrelude; }
   std::string signature(const kernel::Function& f) const override {
-    std::string s = fmt::format("__kernel void weft_{}(", f.name);
+    std::string s = fmt::format("__kernel void {}(", opencl_name(f));
+    for (std::size_t i = 0; i < f.buffers.size(); ++i) {
+      if (f.buffers[i].space == ssa::Space::Memory)
+        s += fmt::format("{}* p{}, long at{}, ", pointee(f.buffers[i]), i, i);
+    }
+    for (int i = 0; i < f.sizes; ++i) s += fmt::format("long n{}, ", i);
+    return s + "__global char* p_status, long at_status)";
+  }
+  std::string start(const kernel::Function& f) const override {
+    std::string s;
     for (std::size_t i = 0; i < f.buffers.size(); ++i) {
       const ssa::Buffer& b = f.buffers[i];
       if (b.space == ssa::Space::Memory)
-        s += fmt::format("__global {}{}* b{}, ", b.written ? "" : "const ", element(b.dtype), i);
+        s += fmt::format("  {0}* b{1} = p{1} + at{1} / {2};\n", pointee(b), i, storage_bytes(b.dtype, 1).value_or(1));
     }
-    for (int i = 0; i < f.sizes; ++i) s += fmt::format("long n{}, ", i);
-    return s + "__global int* status)";
+    return s + "  __global int* status = (__global int*)(p_status + at_status);\n";
   }
   std::string on_chip(const ssa::Buffer& b, const std::string& name) const override {
     return fmt::format("{} {}[{}];", element(b.dtype), name, b.elements == 0 ? 1 : b.elements);
@@ -180,6 +188,9 @@ class OpenCl final : public text::Dialect {
   std::string fail(std::int64_t code) const override { return fmt::format("*status = {};", code); }
 
  private:
+  static std::string pointee(const ssa::Buffer& b) {
+    return fmt::format("__global {}{}", b.written ? "" : "const ", element(b.dtype));
+  }
   std::string number(DType to, int width, const std::string& x) const {
     return fmt::format("convert_{}({})", type(to, width), x);
   }
@@ -197,10 +208,17 @@ class OpenCl final : public text::Dialect {
 
 }  // namespace
 
-Result<std::string> print_opencl(const kernel::Function& function) {
-  kernel::Function f = function;
-  WEFT_TRY(kernel::expand_math(f));
-  return text::emit(f, OpenCl());
+std::string opencl_name(const kernel::Function& function) { return "weft_" + function.name; }
+
+Result<std::string> print_opencl(std::span<const kernel::Function> functions) {
+  const OpenCl dialect;
+  std::string text = dialect.prelude();
+  for (const kernel::Function& function : functions) {
+    kernel::Function f = function;
+    WEFT_TRY(kernel::expand_math(f));
+    text += '\n' + WEFT_TRY(text::emit(f, dialect));
+  }
+  return text;
 }
 
 }  // namespace weft::codegen

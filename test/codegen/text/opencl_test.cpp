@@ -38,9 +38,7 @@ Data random_data(DType t, std::int64_t n, double lo = -4, double hi = 4) {
 // Runs both ways and compares every buffer; `tolerance` is relative to max(1, |x|).
 void compare(const kernel::Function& f, std::vector<Data> data, std::vector<std::int64_t> sizes,
              std::int64_t grid, double tolerance = 0) {
-  const auto runner = OpenClRunner::get();
-  ASSERT_TRUE(runner.ok()) << runner.error().what();
-  const auto source = print_opencl(f);
+  const auto source = print_opencl(std::span(&f, 1));
   ASSERT_TRUE(source.ok()) << source.error().what();
   std::vector<Data> expected = data;
   std::vector<kernel::BufferView> views;
@@ -49,7 +47,7 @@ void compare(const kernel::Function& f, std::vector<Data> data, std::vector<std:
   for (Data& d : data) buffers.push_back({d.words.data(), d.words.size() * 8});
   const auto reference = kernel::interpret(f, views, sizes, grid);
   ASSERT_TRUE(reference.ok()) << reference.error().what();
-  const auto status = (*runner)->run(*source, "weft_" + f.name, buffers, sizes, grid);
+  const auto status = run_opencl(f, buffers, sizes, grid);
   ASSERT_TRUE(status.ok()) << status.error().what();
   EXPECT_EQ(*status, 0);
   for (std::size_t b = 0; b < data.size(); ++b) {
@@ -238,22 +236,20 @@ TEST(OpenCl, BranchesAndOnChipMemory) {
 }
 
 TEST(OpenCl, ChecksSetTheStatus) {
-  const auto runner = OpenClRunner::get();
-  ASSERT_TRUE(runner.ok()) << runner.error().what();
   Builder b("check");
   const ValueId n = b.splat(b.size(b.add_size()), 4);
   b.check(b.scalar(ScalarOp::Lt, {b.iota(DType::I64, 4), n}), 9);
-  const auto source = print_opencl(b.finish());
-  ASSERT_TRUE(source.ok());
-  EXPECT_EQ((*runner)->run(*source, "weft_check", {}, {4}, 1).value(), 0);
-  EXPECT_EQ((*runner)->run(*source, "weft_check", {}, {3}, 1).value(), 9);
+  const kernel::Function f = b.finish();
+  EXPECT_EQ(run_opencl(f, {}, {4}, 1).value(), 0);
+  EXPECT_EQ(run_opencl(f, {}, {3}, 1).value(), 9);
 }
 
 TEST(OpenCl, RefusesWhatItHasNoTypeFor) {
   Builder b("packed");
   const int in = input(b, DType::I4), out = output(b, DType::I4);
   b.store(out, b.load(in, b.program_id(), 0), b.program_id());
-  const auto source = print_opencl(b.finish());
+  const kernel::Function f = b.finish();
+  const auto source = print_opencl(std::span(&f, 1));
   ASSERT_FALSE(source.ok());
   EXPECT_THAT(source.error().message(), testing::HasSubstr("i4 in kernel text"));
 }

@@ -1,0 +1,66 @@
+// Runs whose kernels are on a device: launches there, and values brought back when the host asks for them.
+#include <algorithm>
+
+#include "runtime/hostops/hostops.h"
+#include "runtime/run.h"
+
+namespace weft::runtime {
+
+Result<void> Run::prepare_device() {
+  if (!plan_.device) return {};
+  if (!memory_->mirror) memory_->mirror = std::make_unique<Mirror>(plan_, executable_.state_->device_constants);
+  return memory_->mirror->begin(layout_->memory.total);
+}
+
+Result<std::int64_t> Run::bytes(SlotId slot) const {
+  std::int64_t elements = 1;
+  for (std::int64_t n : WEFT_TRY(shape(slot))) elements *= n;
+  return static_cast<std::int64_t>(storage_bytes(plan_.slots[slot].dtype, elements).value_or(0));
+}
+
+Result<void> Run::launch_on_device(const Launch& launch, const LaunchSizes& sizes, std::size_t k) {
+  if (sizes.grid == 0) return {};
+  const std::int32_t number = launch.variants[sizes.variant].kernel;
+  const KernelEntry& kernel = plan_.kernels[number];
+  std::vector<DeviceSpan> buffers;
+  for (std::size_t b = 0; b < launch.buffers.size(); ++b) {
+    SlotId slot = launch.buffers[b];
+    while (plan_.slots[slot].kind == Slot::Kind::Alias) slot = plan_.slots[slot].index;
+    Mirror::Place place;
+    if (plan_.slots[slot].kind != Slot::Kind::Constant) place.bytes = WEFT_TRY(bytes(slot));
+    if (plan_.slots[slot].kind == Slot::Kind::Temp && layout_->known[slot]) place.arena_offset = layout_->offsets[slot];
+    place.host = memory_->pointers[slot];
+    buffers.push_back(WEFT_TRY(memory_->mirror->on_device(slot, place, kernel.written[b])));
+  }
+  DeviceLaunch what;
+  what.code = plan_.device_code.get();
+  what.kernel = number;
+  what.buffers = buffers;
+  what.sizes = sizes.sizes;
+  what.grid = sizes.grid;
+  what.status = memory_->mirror->status(k);
+  WEFT_TRY(plan_.device->launch(what));
+  return options_.step_seconds ? plan_.device->finish() : Result<void>();
+}
+
+// To be called before the host reads the slot's bytes.
+Result<void> Run::fetch(SlotId slot) {
+  if (!plan_.device || is_string(plan_.slots[slot].dtype)) return {};
+  while (plan_.slots[slot].kind == Slot::Kind::Alias) slot = plan_.slots[slot].index;
+  if (!memory_->mirror->only_on_device(slot)) return {};
+  return memory_->mirror->to_host(slot, WEFT_TRY(make(slot)), WEFT_TRY(bytes(slot)));
+}
+
+void Run::host_wrote(SlotId slot) {
+  if (plan_.device) memory_->mirror->host_wrote(slot);
+}
+
+Result<void> Run::finish_device() {
+  if (!plan_.device) return {};
+  const Mirror::Failure failure = WEFT_TRY(memory_->mirror->failed());
+  if (failure.step >= 0) return failed_check(std::get<Launch>(plan_.steps[failure.step]), failure.code);
+  for (SlotId s : plan_.outputs) WEFT_TRY(fetch(s));
+  return {};
+}
+
+}  // namespace weft::runtime

@@ -1,0 +1,55 @@
+// One OpenCL device with a context and an in-order queue.
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "runtime/device.h"
+#include "target/opencl/loader.h"
+
+namespace weft::target {
+
+// What a device says of itself.
+struct OpenClFacts {
+  std::string name;
+  int compute_units = 1;
+  int float_lanes = 4;            // preferred vector width
+  bool has_f64 = false;
+  bool has_fma = false;           // for f32, at full speed
+  std::int64_t cache_bytes = 0;   // of global memory
+  std::int64_t memory_bytes = 0;
+  std::int64_t largest_buffer = 0;
+};
+
+class OpenClDevice final : public runtime::Device {
+ public:
+  static Result<std::shared_ptr<OpenClDevice>> open(int number);
+  ~OpenClDevice() override;
+
+  const std::string& name() const override { return facts_.name; }
+  const OpenClFacts& facts() const { return facts_; }
+  Result<std::unique_ptr<runtime::DeviceMemory>> allocate(std::int64_t bytes) override;
+  Result<void> upload(runtime::DeviceSpan to, const void* from, std::int64_t bytes) override;
+  Result<void> download(void* to, runtime::DeviceSpan from, std::int64_t bytes) override;
+  Result<void> launch(const runtime::DeviceLaunch& launch) override;
+  Result<void> finish() override;
+
+  // Kernels by the names they have in the source.
+  Result<std::shared_ptr<const runtime::DeviceCode>> build(const std::string& source, const std::vector<std::string>& names);
+
+ private:
+  OpenClDevice(const OpenCl& cl, cl_device_id device, OpenClFacts facts) : cl_(cl), device_(device), facts_(std::move(facts)) {}
+  std::string build_log(cl_program program) const;
+
+  const OpenCl& cl_;
+  cl_device_id device_;
+  OpenClFacts facts_;
+  cl_context context_ = nullptr;
+  cl_command_queue queue_ = nullptr;
+  std::mutex mutex_;  // a kernel's arguments belong to one launch at a time
+};
+
+Result<std::vector<cl_device_id>> opencl_device_ids();
+OpenClFacts opencl_facts(const OpenCl& cl, cl_device_id device);
+
+}  // namespace weft::target

@@ -1,0 +1,60 @@
+#include "target/opencl/opencl.h"
+
+#include <algorithm>
+
+#include "codegen/text/text.h"
+#include "target/opencl/device.h"
+
+namespace weft::target {
+namespace {
+
+Machine machine_of(const OpenClFacts& facts) {
+  Machine m;
+  m.name = facts.name;
+  m.arch = "opencl";
+  m.vector_bits = 32 * facts.float_lanes;
+  m.vector_registers = facts.float_lanes >= 16 ? 32 : 16;
+  m.cores = facts.compute_units;
+  m.l2_bytes = std::max<std::int64_t>(m.l2_bytes, facts.cache_bytes / facts.compute_units);
+  m.has_fma = facts.has_fma;
+  return m;
+}
+
+class OpenClTarget final : public Target {
+ public:
+  explicit OpenClTarget(std::shared_ptr<OpenClDevice> device) : device_(std::move(device)), machine_(machine_of(device_->facts())) {}
+
+  const Machine& machine() const override { return machine_; }
+  std::shared_ptr<runtime::Device> device() const override { return device_; }
+
+  Result<std::string> print(std::span<const kernel::Function> kernels) const override { return codegen::print_opencl(kernels); }
+
+  Result<std::shared_ptr<const runtime::DeviceCode>> build(std::span<const kernel::Function> kernels) const override {
+    std::vector<std::string> names;
+    for (const kernel::Function& f : kernels) {
+      for (const ssa::Type& t : f.types) {
+        if (t.dtype == DType::F64 && !device_->facts().has_f64) return unsupported("dtype", "f64 on this OpenCL device").at(device_->name());
+      }
+      names.push_back(codegen::opencl_name(f));
+    }
+    return device_->build(WEFT_TRY(print(kernels)), names);
+  }
+
+ private:
+  std::shared_ptr<OpenClDevice> device_;
+  Machine machine_;
+};
+
+}  // namespace
+
+Result<std::vector<std::string>> opencl_devices() {
+  std::vector<std::string> names;
+  for (cl_device_id id : WEFT_TRY(opencl_device_ids())) names.push_back(opencl_facts(*WEFT_TRY(opencl()), id).name);
+  return names;
+}
+
+Result<std::shared_ptr<const Target>> open_opencl(int device) {
+  return std::shared_ptr<const Target>(std::make_shared<OpenClTarget>(WEFT_TRY(OpenClDevice::open(device))));
+}
+
+}  // namespace weft::target

@@ -1,0 +1,39 @@
+// What programs can be compiled for. "cpu", this process's own cores, is built in; every other target is a folder here
+// and a line in target.cpp: what its machine is like, how kernels are built for it, the device that runs them.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/machine.h"
+#include "kernel/kernel.h"
+#include "runtime/device.h"
+
+namespace weft::target {
+
+class Target {
+ public:
+  virtual ~Target() = default;
+  virtual const Machine& machine() const = 0;
+  virtual std::shared_ptr<runtime::Device> device() const = 0;
+  // The kernels as the target's source text, as build() hands them to the device's compiler.
+  virtual Result<std::string> print(std::span<const kernel::Function> kernels) const = 0;
+  // Kernels by their place in the list. Unsupported: what the device lacks, all of it at once.
+  virtual Result<std::shared_ptr<const runtime::DeviceCode>> build(std::span<const kernel::Function> kernels) const = 0;
+};
+
+struct Info {
+  const char* name;
+  const char* doc;
+  Result<std::shared_ptr<const Target>> (*open)(int device);   // null: cpu
+  Result<std::vector<std::string>> (*devices)();               // their names; an error says what is missing
+};
+std::span<const Info> all();
+
+// "cpu", "opencl", "opencl:1" (the second device). Null for cpu.
+Result<std::shared_ptr<const Target>> open(std::string_view name);
+
+}  // namespace weft::target
