@@ -6,7 +6,8 @@
 Models that are missing are made or fetched first (zoo/zoo.py). Weft and ONNX Runtime run alternately, each in a process
 of its own, on the zoo's deterministic inputs. --write puts the table into docs/models.md. Exit 1 when an output
 disagrees beyond rtol 1e-3 and atol 1e-4 of the output's largest magnitude (or 4 x the recorded `noise`), to which a
-model's recorded `peer_error` is added: ONNX Runtime's own distance from an evaluation in f64.
+model's recorded `peer_error` is added: ONNX Runtime's own distance from an evaluation in f64. Exit 1, too, when what a level
+of the compiler prints does not parse back to itself.
 """
 import argparse
 import datetime
@@ -78,6 +79,7 @@ def run_weft(weft, path, inputs, threads, seconds, folder):
     out = folder / "weft"
     out.mkdir(exist_ok=True)
     subprocess.run([weft, "run", *arguments, "--output-dir", str(out)], capture_output=True, text=True, check=True)
+    subprocess.run([weft, "compile", *arguments, "--check-text"], capture_output=True, text=True, check=True)
     done = subprocess.run([weft, "bench", *arguments, "--json", "--no-cache", "--seconds", str(seconds)],
                           capture_output=True, text=True, check=True)
     return json.loads(done.stdout), {p.stem: np.load(p) for p in out.glob("*.npy")}

@@ -12,6 +12,7 @@
 #include "cli/model.h"
 #include "cli/options.h"
 #include "cli/table.h"
+#include "cli/text_check.h"
 
 namespace weft::cli {
 namespace {
@@ -20,6 +21,7 @@ const std::vector<std::string> kStages{"graph", "loop", "tile", "kernel", "llvm"
 
 struct CompileArguments : ModelArguments {
   std::string emit, output_dir;
+  bool check_text = false;
 };
 
 // To stdout, or to files 00-loop-NAME.txt ...; several texts of one name (variants) follow each other in one file.
@@ -82,6 +84,29 @@ Result<int> compile(const CompileArguments& arguments) {
   return kSuccess;
 }
 
+// Every item of the levels that parse back; what they print again must be the same.
+Result<int> check_text(const CompileArguments& arguments) {
+  const Model model = WEFT_TRY(load_model(arguments));
+  TextCheck check;
+  check.add("graph", "as imported", graph::print(*model.state->graph));
+  compiler::Options options;
+  options.passes.off = arguments.passes_off;
+  options.code = false;
+  options.dump_stages = joined(kParsedStages, ",");
+  options.dump = [&](const std::string& stage, const std::string& name, const std::string& text) {
+    check.add(stage, name, text);
+  };
+  const compiler::Compiled compiled = WEFT_TRY(compiler::compile(*model.state->graph, options));
+  graph::Sidecar constants;
+  graph::collect_constants(*model.state->graph, constants);
+  graph::collect_constants(*compiled.graph, constants);
+  const std::map<std::string, int> counts = WEFT_TRY(check.run(constants));
+  std::vector<std::string> parts;
+  for (const std::string& stage : kParsedStages) parts.push_back(fmt::format("{} {}", counts.at(stage), stage));
+  fmt::print("texts that parse back to themselves: {}\n", joined(parts, ", "));
+  return kSuccess;
+}
+
 }  // namespace
 
 Action add_compile(CLI::App& app) {
@@ -89,10 +114,12 @@ Action add_compile(CLI::App& app) {
   add_model_options(app, *a);
   add_option(app, "--emit", a->emit, "graph, loop, tile, kernel, llvm or asm (default: how long each stage took)");
   add_option(app, "--output-dir", a->output_dir, "a folder that receives a file per item (without --emit: of all stages)");
+  add_option(app, "--input", a->inputs, "NAME=FILE.npy: an input whose value decides what the model does");
+  add_flag(app, "--check-text", a->check_text, "only check that what the levels print parses back and prints the same again");
   add_option(app, "--off", a->passes_off, "a graph pass that is left out; see 'weft opt --list'");
   add_option(app, "--threads", a->threads, "threads of the code generator", {0, 4096});
   add_flag(app, "--no-cache", a->no_cache, "neither look compiled code up on disk nor keep it there");
-  return [a] { return compile(*a); };
+  return [a] { return a->check_text ? check_text(*a) : compile(*a); };
 }
 
 }  // namespace weft::cli

@@ -20,6 +20,7 @@ struct Options {
   std::shared_ptr<const target::Target> target;  // null: this process
   int jobs = 0;                    // threads of the code generator; 0: as many as the pool
   bool cache = true;               // the compile cache on disk
+  bool code = true;                // false: stop before machine code; the plan cannot run
   // Called with what each stage made, as text: stage "graph", "loop", "schedule", "tile", "kernel",
   // "llvm", "asm", "plan"; name of the item.
   std::function<void(const std::string& stage, const std::string& name, const std::string& text)> dump;

@@ -101,6 +101,7 @@ Result<void> KernelSet::finish() {
   const codegen::TargetDesc& target = codegen::host_target();
   if (wants("llvm")) dump("llvm", "module", WEFT_TRY(codegen::emit_llvm_ir(listed, target)));
   if (wants("asm")) dump("asm", "module", WEFT_TRY(codegen::emit_assembly(listed, target)));
+  if (!options_.code) return {};
 
   int jobs = options_.jobs > 0 ? options_.jobs : runtime::decide_threads().threads;
   runtime::CacheKey key;
