@@ -102,7 +102,7 @@ std::vector<ValueId> read_by(const Graph& g, const loop::Step& step) {
   if (step.kind != loop::Step::Kind::Kernel) return g.node(step.node).operands;
   std::vector<ValueId> values;
   for (std::size_t p = 0; p < step.args.size(); ++p) {
-    if (step.group.params[p].role == loop::Role::Input) values.push_back(step.args[p]);
+    if (step.group.params[p].role == loop::Role::Input && step.args[p] >= 0) values.push_back(step.args[p]);
   }
   return values;
 }
@@ -127,6 +127,10 @@ Result<void> print_levels(const Graph& g, const loop::Step& step, const Tensors&
                           const DiffArguments& a) {
   if (step.kind != loop::Step::Kind::Kernel) {
     fmt::print("this step is no kernel: it has no levels\n");
+    return {};
+  }
+  if (std::any_of(step.args.begin(), step.args.end(), loop::is_scratch)) {
+    fmt::print("this kernel is one of several of its node: it has no levels of its own\n");
     return {};
   }
   std::vector<std::vector<std::int64_t>> shapes;

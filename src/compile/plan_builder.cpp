@@ -191,8 +191,20 @@ class PlanBuilder {
     return {};
   }
 
+  SlotId scratch_slot(int number) {
+    auto [it, fresh] = scratch_.try_emplace(number, -1);
+    if (!fresh) return it->second;
+    const loop::Scratch& scratch = partition_.scratch[number];
+    Slot slot;
+    slot.kind = is_late(scratch.shape) ? Slot::Kind::Dynamic : Slot::Kind::Temp;
+    slot.dtype = scratch.dtype;
+    slot.shape = scratch.shape;
+    return it->second = add_slot(std::move(slot));
+  }
+
   Result<SlotId> buffer_slot(const Step& step, loop::ParamId p, const schedule::Record& record) {
     ValueId v = step.args[p];
+    if (loop::is_scratch(v)) return scratch_slot(loop::scratch_number(v));
     const loop::Param& param = step.group.params[p];
     loop::StorageMap map = record.maps.empty() ? loop::StorageMap{} : record.maps[p];
     const Tensor* data = g_.constant(v);
@@ -320,6 +332,7 @@ class PlanBuilder {
   std::shared_ptr<Plan> plan_;
   loop::Partition partition_;
   std::vector<SlotId> slots_;
+  std::map<int, SlotId> scratch_;
   std::set<std::string> late_;
 };
 

@@ -22,6 +22,7 @@ std::vector<Stmt> around(const Nest& nest, std::vector<Stmt> body);
 struct EmitContext {
   const graph::Graph& graph;
   const std::vector<bool>& stored;
+  std::vector<Scratch>& scratch;
 };
 
 // Each makes the kernel steps that compute the given node or unit.
@@ -32,6 +33,7 @@ std::vector<Step> emit_concat(const EmitContext& context, const graph::Node& nod
 Step emit_arg_reduce(const EmitContext& context, const graph::Node& node);
 Step emit_window_arg_max(const EmitContext& context, const graph::Node& node);
 Step emit_cumulative(const EmitContext& context, const graph::Node& node);
+std::vector<Step> emit_sort(const EmitContext& context, const graph::Node& node);
 std::vector<Step> emit_scatter(const EmitContext& context, const graph::Node& node);
 
 // The coordinates a window or convolution reads on one axis, and whether they lie inside (-1: always).

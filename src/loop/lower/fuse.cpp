@@ -44,6 +44,8 @@ int scalar_cost(GOp op) {
       return 1;
     case graph::Family::Gather:
       return 4;
+    case graph::Family::Source:
+      return op == GOp::RandomBits ? 60 : 0;
     default:
       return 0;
   }
@@ -266,7 +268,7 @@ class Planner {
       if (part == Part::Constant || part == Part::Alone || part == Part::Step) {
         for (ValueId v : node.results) plan_.stored[v] = true;
       }
-      if (part == Part::Step) {
+      if (part == Part::Step || info(node.op).family == graph::Family::Sort) {
         for (ValueId v : node.operands) store(v);
       }
       if (node.op == GOp::Concat && node.operands.size() > kMaxInlineConcat) plan_.stored[node.results[0]] = true;
@@ -451,7 +453,7 @@ Part part_of(const Graph& g, const Node& node) {
     case graph::Family::Gather:
       return Part::Inline;
     case graph::Family::Source:
-      return node.op == GOp::Iota || node.op == GOp::ShapeValue ? Part::Inline : Part::Step;
+      return node.op == GOp::Bind ? Part::Step : Part::Inline;
     case graph::Family::Dot:
     case graph::Family::Conv:
       return Part::Contraction;
@@ -461,8 +463,8 @@ Part part_of(const Graph& g, const Node& node) {
       return node.op == GOp::ArgMax || node.op == GOp::ArgMin ? Part::Alone : Part::Reduction;
     case graph::Family::Scan:
     case graph::Family::Scatter:
-      return Part::Alone;
     case graph::Family::Sort:
+      return Part::Alone;
     case graph::Family::Control:
     case graph::Family::Host:
       return Part::Step;

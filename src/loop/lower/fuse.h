@@ -36,7 +36,7 @@ enum class Part : std::uint8_t {
   Inline,       // may be read through: elementwise, movement, gathers, sources
   Contraction,  // dot, conv, windows
   Reduction,    // reductions whose result is one local per row
-  Alone,        // arg reductions, cumulative ops, scatters: a kernel of its own
+  Alone,        // arg reductions, cumulative ops, scatters, sorts: kernels of their own
   Step,         // host ops and control flow
   Constant,
 };

@@ -102,7 +102,7 @@ std::vector<Step> in_order(const Graph& g, std::vector<Pending> pending) {
 
 class Lowering {
  public:
-  explicit Lowering(const Graph& g) : g_(g), plan_(plan_fusion(g)), context_{g, plan_.stored} {}
+  explicit Lowering(const Graph& g) : g_(g), plan_(plan_fusion(g)), context_{g, plan_.stored, scratch_} {}
 
   Partition run() {
     Partition partition;
@@ -121,6 +121,7 @@ class Lowering {
       pending.push_back(std::move(p));
     }
     partition.steps = in_order(g_, std::move(pending));
+    partition.scratch = std::move(scratch_);
     return partition;
   }
 
@@ -178,6 +179,8 @@ class Lowering {
         return one(emit_cumulative(context_, node));
       case graph::Family::Scatter:
         return emit_scatter(context_, node);
+      case graph::Family::Sort:
+        return emit_sort(context_, node);
       default:
         WEFT_CHECK(false, fmt::format("'{}' has no lowering", info(node.op).name));
     }
@@ -185,6 +188,7 @@ class Lowering {
 
   const Graph& g_;
   FusionPlan plan_;
+  std::vector<Scratch> scratch_;
   EmitContext context_;
 };
 

@@ -11,9 +11,21 @@
 
 namespace weft::loop {
 
+// Memory that the kernels of one node hand on to each other: no value of the graph.
+struct Scratch {
+  DType dtype;
+  Shape shape;
+};
+
+// What stands for a parameter that is no graph value.
+inline constexpr graph::ValueId kOnChip = -1;
+inline graph::ValueId scratch_arg(int number) { return -2 - number; }
+inline bool is_scratch(graph::ValueId arg) { return arg <= -2; }
+inline int scratch_number(graph::ValueId arg) { return -2 - arg; }
+
 struct Step {
   enum class Kind : std::uint8_t {
-    Kernel,   // group; args: which graph value each parameter is (-1 for OnChip)
+    Kernel,   // group; args: which graph value each parameter is, or scratch, or kOnChip
     Node,     // a host op or control flow: `node` of the graph, on its operands and results
   } kind = Kind::Kernel;
   graph::NodeId node = -1;
@@ -25,6 +37,7 @@ struct Partition {
   std::vector<Step> steps;
   // alias[v] = the value whose bytes v shares (a reshape of something stored), or v itself.
   std::vector<graph::ValueId> alias;
+  std::vector<Scratch> scratch;
   std::vector<bool> stored;  // by value: has bytes of its own when the graph runs (inputs and constants included)
 };
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "loop/lower/lower.h"
+
 namespace weft::loop {
 
 using graph::Attr;
@@ -44,6 +46,18 @@ ParamId Reader::output(ValueId value, Role role) {
   param.dtype = graph_.type(value).dtype;
   param.shape = graph_.type(value).shape;
   args_.push_back(value);
+  return group_.add_param(std::move(param));
+}
+
+ParamId Reader::scratch(ValueId arg, DType dtype, const Shape& shape, Role role) {
+  for (std::size_t p = 0; p < args_.size(); ++p) {
+    if (args_[p] == arg && arg != kOnChip) return static_cast<ParamId>(p);
+  }
+  Param param;
+  param.role = role;
+  param.dtype = dtype;
+  param.shape = shape;
+  args_.push_back(arg);
   return group_.add_param(std::move(param));
 }
 
@@ -316,6 +330,15 @@ ExprId Reader::read_source(const Node& node, const std::vector<ExprId>& at) {
       }
       return result;
     }
+    case GOp::RandomBits: {
+      const Shape& shape = graph_.type(node.results[0]).shape;
+      ExprId element = group_.constant_i64(0);
+      for (std::size_t d = 0; d < shape.size(); ++d) {
+        element = group_.iadd(group_.imul(element, group_.size(shape[d])), at[d]);
+      }
+      ExprId key = read(node.operands[0], {group_.constant_i64(0)}), stream = read(node.operands[0], {group_.constant_i64(1)});
+      return random_bits(group_, t, element, key, stream);
+    }
     default:
       WEFT_CHECK(false, fmt::format("source '{}' has no reading", info(node.op).name));
   }
@@ -324,6 +347,10 @@ ExprId Reader::read_source(const Node& node, const std::vector<ExprId>& at) {
 ExprId Reader::wrap_index(const Node& node, ExprId index, const Dim& extent) {
   std::string where = node.origin ? node.origin->node : info(node.op).name;
   group_.checks.push_back(fmt::format("index out of range in '{}' ({})", where, info(node.op).name));
+  return checked(index, extent);
+}
+
+ExprId Reader::checked(ExprId index, const Dim& extent) {
   Expr e;
   e.op = Op::Wrap;
   e.dtype = DType::I64;

@@ -13,6 +13,9 @@ namespace weft::loop {
 // Floats narrower than f32 are computed in f32.
 DType compute_dtype(DType t);
 
+// philox.cpp: bits of dtype t (u32, u64) that the generator gives for an element (i64) under u64 `key` and `stream`.
+ExprId random_bits(Group& g, DType t, ExprId element, ExprId key, ExprId stream);
+
 class Reader {
  public:
   // `computed` are the stored values that this group computes: they are not loaded but read through.
@@ -37,6 +40,7 @@ class Reader {
 
   ParamId input(graph::ValueId value, const Shape& shape);  // a parameter for a stored value, seen in this shape
   ParamId output(graph::ValueId value, Role role = Role::Output);
+  ParamId scratch(graph::ValueId arg, DType dtype, const Shape& shape, Role role);
   const std::vector<graph::ValueId>& args() const { return args_; }
   Group& group() { return group_; }
   const graph::Graph& graph() const { return graph_; }
@@ -45,6 +49,8 @@ class Reader {
   std::vector<ExprId> reshape_coordinates(const Shape& from, const Shape& to, const std::vector<ExprId>& at);
   ExprId in_range(ExprId index, const Dim& extent);  // 0 <= index < extent
   ExprId both(ExprId a, ExprId b);                   // and, where -1 is true
+  // `index`, wrapped where negative; the run fails with the last of the group's checks where it is out of range.
+  ExprId checked(ExprId index, const Dim& extent);
   ExprId wrap_index(const graph::Node& node, ExprId index, const Dim& extent);
 
  private:
