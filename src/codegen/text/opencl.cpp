@@ -60,6 +60,16 @@ WEFT_UNSIGNED_DIVISION(uchar, u8)
 WEFT_UNSIGNED_DIVISION(ushort, u16)
 WEFT_UNSIGNED_DIVISION(uint, u32)
 WEFT_UNSIGNED_DIVISION(ulong, u64)
+// To f32 with ties kept apart, for a second rounding: inexact results get an odd last bit.
+#define WEFT_ODD(T, N) \
+  float weft_odd_##N(T x) { float r = convert_float_rtz(x); return (T)r != x && x == x ? as_float(as_uint(r) | 1u) : r; }
+WEFT_ODD(int, i32)
+WEFT_ODD(uint, u32)
+WEFT_ODD(long, i64)
+WEFT_ODD(ulong, u64)
+#ifdef cl_khr_fp64
+WEFT_ODD(double, f64)
+#endif
 float weft_from_bf16(ushort x) { return as_float((uint)x << 16); }
 ushort weft_to_bf16(float x) {
   uint u = as_uint(x);
@@ -127,7 +137,11 @@ class OpenCl final : public text::Dialect {
   std::string cast(DType from, DType to, int width, const std::string& x) const override {
     if (is_half(from))
       return cast(DType::F32, to, width, halves("weft_from_", from, width, x, DType::F32));
-    if (is_half(to)) return halves("weft_to_", to, width, cast(from, DType::F32, width, x), to);
+    if (is_half(to)) {
+      const bool inexact = bits(from) >= 32 && from != DType::F32;
+      const std::string f32 = inexact ? halves("weft_odd_", from, width, x, DType::F32) : cast(from, DType::F32, width, x);
+      return halves("weft_to_", to, width, f32, to);
+    }
     if (is_bool(from)) return number(to, width, width == 1 ? x : fmt::format("(({}) & 1)", x));
     if (is_bool(to))
       return from_comparison(from, width, fmt::format("(({}) != ({})0)", x, type(from, width)));
@@ -195,12 +209,12 @@ class OpenCl final : public text::Dialect {
     return fmt::format("convert_{}({})", type(to, width), x);
   }
   // A conversion that exists for scalars only.
-  std::string halves(const char* function, DType half, int width, const std::string& x,
+  std::string halves(const char* function, DType named, int width, const std::string& x,
                      DType to) const {
     std::vector<std::string> lanes;
     for (int i = 0; i < width; ++i) {
       const std::string lane = width == 1 ? x : fmt::format("({}).s{:x}", x, i);
-      lanes.push_back(fmt::format("{}{}({})", function, name(half), lane));
+      lanes.push_back(fmt::format("{}{}({})", function, name(named), lane));
     }
     return build(to, width, lanes);
   }
