@@ -74,13 +74,13 @@ def weft_arguments(path, inputs, folder, threads):
     return arguments
 
 
-def run_weft(weft, path, inputs, threads, seconds, folder):
+def run_weft(weft, path, inputs, threads, seconds, folder, target):
     arguments = weft_arguments(path, inputs, folder, threads)
     out = folder / "weft"
     out.mkdir(exist_ok=True)
-    subprocess.run([weft, "run", *arguments, "--output-dir", str(out)], capture_output=True, text=True, check=True)
+    subprocess.run([weft, "run", *arguments, "--target", target, "--output-dir", str(out)], capture_output=True, text=True, check=True)
     subprocess.run([weft, "compile", *arguments, "--check-text"], capture_output=True, text=True, check=True)
-    done = subprocess.run([weft, "bench", *arguments, "--json", "--no-cache", "--seconds", str(seconds)],
+    done = subprocess.run([weft, "bench", *arguments, "--target", target, "--json", "--no-cache", "--seconds", str(seconds)],
                           capture_output=True, text=True, check=True)
     return json.loads(done.stdout), {p.stem: np.load(p) for p in out.glob("*.npy")}
 
@@ -122,7 +122,7 @@ def measure(name, args):
         folder = pathlib.Path(tmp)
         peer, wanted = run_peer(path, inputs, args.threads, args.seconds, folder)
         try:
-            mine, found = run_weft(args.weft, path, inputs, args.threads, args.seconds, folder)
+            mine, found = run_weft(args.weft, path, inputs, args.threads, args.seconds, folder, args.target)
         except subprocess.CalledProcessError as e:
             return {"name": name, "error": (e.stderr or e.stdout).strip().splitlines()[0][:200], "ort": peer["ms"]}
         again, _ = run_peer(path, inputs, args.threads, args.seconds, folder)
@@ -156,6 +156,7 @@ def main():
     parser.add_argument("--weft", default=str(ROOT / "build/release/weft"))
     parser.add_argument("--models", type=pathlib.Path, default=ROOT / ".deps/zoo")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--target", default="cpu")
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--write", action="store_true", help="put the table into docs/models.md")
     args = parser.parse_args()

@@ -18,7 +18,7 @@ using ssa::ValueId;
 std::string printed(const kernel::Function& f) {
   kernel::Function expanded = f;
   kernel::expand_math(expanded).value();
-  return codegen::text::emit(expanded, C11()).value();
+  return C11().prelude() + codegen::text::emit(expanded, C11()).value();
 }
 
 // y = 1 / (1 + exp(-max(x, z))) over n elements in vectors of 4; z[i] = (7 i) floor_div -3, as f32.

@@ -58,7 +58,7 @@ class Dialect {
 
   virtual std::string prelude() const = 0;
   virtual std::string signature(const kernel::Function& f) const = 0;
-  virtual std::string start(const kernel::Function& f) const = 0;  // first lines of the body
+  virtual std::string start(const kernel::Function&) const { return {}; }  // first lines of the body
   virtual std::string on_chip(const ssa::Buffer& buffer, const std::string& name) const = 0;
   virtual std::string program_id() const = 0;
   virtual std::string fail(std::int64_t code) const = 0;
