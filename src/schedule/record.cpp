@@ -6,7 +6,7 @@ namespace weft::schedule {
 
 bool operator==(const Record& a, const Record& b) {
   const auto same = [](const LoopPlan& x, const LoopPlan& y) {
-    return x.axis == y.axis && x.tile == y.tile && x.grid == y.grid && x.block == y.block;
+    return x.axis == y.axis && x.tile == y.tile && x.grid == y.grid && x.block == y.block && x.unrolled == y.unrolled;
   };
   return std::equal(a.loops.begin(), a.loops.end(), b.loops.begin(), b.loops.end(), same) &&
          a.grid_order == b.grid_order && a.maps == b.maps;
@@ -16,10 +16,11 @@ std::string print(const Record& record) {
   std::string s;
   for (std::size_t i = 0; i < record.loops.size(); ++i) {
     const LoopPlan& p = record.loops[i];
-    if (p.axis < 0 && !p.grid) continue;
+    if (p.axis < 0 && !p.grid && !p.unrolled) continue;
     s += fmt::format("{}i{}", s.empty() ? "" : ", ", i);
     if (p.axis >= 0) s += fmt::format(" {} {}", p.axis == 0 ? "rows" : "lanes", p.tile);
     if (p.grid) s += fmt::format(" grid by {}", p.block);
+    if (p.unrolled) s += " unrolled";
   }
   if (record.grid_order.size() > 1) {
     s += "; order";

@@ -22,6 +22,7 @@ struct LoopPlan {
   int tile = 1;   // elements per step when tiled
   bool grid = false;
   std::int64_t block = 1;  // steps per program when on the grid
+  bool unrolled = false;   // its steps are written out; of a loop that is short and not tiled
 };
 
 struct Record {

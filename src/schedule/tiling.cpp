@@ -20,6 +20,8 @@ constexpr double kProgramWork = 20000;  // operations that are worth a program o
 constexpr int kProgramsPerCore = 8;     // more than cores, so that uneven programs even out
 constexpr int kMostRows = 24;           // of a product's tile
 constexpr int kRowsWithoutReuse = 4;    // rows of a tile where only loads are shared
+constexpr double kUnrolledSteps = 32;       // of loops that are written out
+constexpr double kUnrolledOperations = 96;  // vector operations of such loops together
 
 int element_bits(const Analysis& a, const Leaf& leaf) {
   int widest = 8;
@@ -98,6 +100,7 @@ class Tiler {
     if (product_.leaf) plan_product(r, rows, panel);
     split_sums(r);
     equal_accumulators(r);
+    unroll(r);
     grid(r);
     return r;
   }
@@ -205,6 +208,26 @@ class Tiler {
                           b.stmt->kind == Stmt::Kind::Update && a.stmt->id == b.stmt->id &&
                           x >= 0 && y >= 0 && x != y;
         if (both) r.loops[x].tile = r.loops[y].tile = std::max(r.loops[x].tile, r.loops[y].tile);
+      }
+    }
+  }
+
+  // Short reductions are written out, from the inside: their addresses become constants, and what neighbouring outputs
+  // of a window share is loaded once.
+  void unroll(Record& r) const {
+    for (const Leaf& leaf : a_.leaves) {
+      if (leaf.stmt->kind != Stmt::Kind::Update) continue;
+      const int lanes = std::max(1, m_.vector_bits / element_bits(a_, leaf));
+      double vectors = static_cast<double>(leaf.operations), steps = 1;
+      for (LoopId l : leaf.loops) {
+        if (r.loops[l].axis >= 0) vectors *= r.loops[l].axis == 1 ? std::ceil(1.0 * r.loops[l].tile / lanes) : r.loops[l].tile;
+      }
+      for (std::size_t i = leaf.loops.size(); i-- > 0;) {
+        const LoopId l = leaf.loops[i];
+        if (g_.loops[l].kind != LoopKind::Reduce || r.loops[l].axis >= 0 || !g_.loops[l].extent.is_const()) break;
+        steps *= a_.extents[l];
+        if (steps > kUnrolledSteps || steps * vectors > kUnrolledOperations * (leaf.product ? 2 : 1)) break;
+        r.loops[l].unrolled = true;
       }
     }
   }

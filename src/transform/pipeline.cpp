@@ -12,7 +12,7 @@ namespace weft::transform {
 const std::vector<Pass>& passes() {
   static const std::vector<Pass> table{
       {"inline-composites", "replaces composite regions by their bodies", inline_composites},
-      {"sink-constants", "constants that a branch or a loop captures become constants of its body", sink_constants},
+      {"sink-constants", "captures what no iteration changes, moves captured constants into bodies", sink_constants},
       {"shapes", "replaces integer tensors whose elements are known as sizes by shape values", fold_shapes},
       {"fold", "evaluates nodes of constants, within a bound of bytes", fold_constants},
       {"simplify", "algebraic rules, to a fixed point", simplify},

@@ -184,7 +184,10 @@ TEST(Stop, EndsALoopThatWouldNot) {
     %1 = constant {data=i64[](9223372036854775807)} : i64[]
     %2 = constant {data=bool[](true)} : bool[]
     %3 = loop %1, %2, %0 {carried=1} : f32[] regions {
-      graph @body(%0: i64[], %1: bool[], %2: f32[]) -> (bool[], f32[]) { return %1, %2 }
+      graph @body(%0: i64[], %1: bool[], %2: f32[]) -> (bool[], f32[]) {
+        %3 = neg %2 : f32[]
+        return %1, %3
+      }
     }
     return %3
   })");

@@ -89,6 +89,25 @@ TEST(Fold, AConstantIsNotSpreadOut) {
   expect_same_results(g, *after, {}, Values::Wild);
 }
 
+TEST(SinkConstants, WhatNoIterationChangesBecomesAConstantOfTheBody) {
+  const graph::Graph before = parsed(
+      "graph @t(%x: f32[2]) -> (f32[2], f32[2]) {\n"
+      "%n = constant {data=i64[](3)} : i64[]\n%c = constant {data=bool[](true)} : bool[]\n"
+      "%w = constant {data=f32[2](2, 3)} : f32[2]\n"
+      "%a, %b = loop %n, %c, %x, %w, %x {carried=2, symbol=[]} : f32[2], f32[2] regions {\n"
+      "graph @region(%i: i64[], %go: bool[], %v: f32[2], %k: f32[2], %s: f32[2]) -> (bool[], f32[2], f32[2]) {\n"
+      "%m = mul %v, %k : f32[2]\n%t = add %m, %s : f32[2]\nreturn %go, %t, %k\n}\n}\nreturn %a, %b\n}\n");
+  const auto after = sink_constants(before, {});
+  ASSERT_TRUE(after.ok());
+  for (const auto& node : after->nodes()) {
+    if (node.op != GOp::Loop) continue;
+    EXPECT_EQ(node.attrs.integer(graph::Attr::Carried), 1);
+    EXPECT_EQ(node.operands.size(), 4u);  // count, condition, the carried value and the captured one
+    EXPECT_NE(graph::print(*node.regions[0]).find("constant"), std::string::npos);
+  }
+  expect_same_results(before, *after, {}, Values::Tame, 0);
+}
+
 TEST(Pipeline, RegionsGetTheSamePasses) {
   const graph::Graph g = parsed(
       "graph @t(%c: bool[], %x: f32[4]) -> (f32[4]) {\n%y = if %c, %x : f32[4] regions {\n"

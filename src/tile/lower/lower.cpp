@@ -26,6 +26,7 @@ Result<void> Lowerer::check_record() const {
     const bool good = p.axis >= -1 && p.axis <= 1 && p.tile >= 1 && p.block >= 1 &&
                       (p.axis < 0 || g_.loops[i].kind != loop::LoopKind::Serial) &&
                       (!p.grid || g_.loops[i].kind == loop::LoopKind::Parallel) &&
+                      (!p.unrolled || (p.axis < 0 && !p.grid && g_.loops[i].extent.is_const())) &&
                       p.grid == (std::count(record_.grid_order.begin(), record_.grid_order.end(),
                                             static_cast<int>(i)) == 1);
     if (!good) return internal_error(fmt::format("the plan of i{} is not possible", i));
