@@ -61,6 +61,7 @@ struct CompileOptions {
   int threads = 0;                      // of the program's runs; 0: as many as the process may use
   bool cache = true;                    // look compiled code up on disk and keep it there
   std::vector<std::string> passes_off;  // graph passes that do not run
+  std::string precision = "highest";    // of f32 products: "highest", "high" or "medium"; docs/semantics.md
 };
 
 struct RunOptions {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 
 #include "compile/compile.h"
 #include "frontend/onnx/import/import.h"
@@ -25,6 +26,10 @@ struct Program::State {
   compiler::Compiled compiled;                            // cpu
   std::unique_ptr<const runtime::Executable> executable; // cpu
   CompileStats stats;
+  // Without forms of operators that need finite values: made when a run first meets one that is not.
+  CompileOptions exact_options;
+  mutable std::once_flag exact_once;
+  mutable Result<Program> exact = Program();
 };
 
 // Runs `f`; what it throws (a broken invariant, no memory) becomes a Result.

@@ -95,6 +95,11 @@ Result<Program> compile(const Model& model, const CompileOptions& options) {
     how.cache = options.cache;
     how.passes.off = options.passes_off;
     how.jobs = options.threads;
+    const auto precision = transform::parse_precision(options.precision);
+    if (!precision) return user_error("unknown-precision", "there is no such precision").found(options.precision).suggest("there is highest, high, medium");
+    how.passes.precision = *precision;
+    state->exact_options = options;
+    state->exact_options.passes_off.push_back("winograd");
     state->compiled = WEFT_TRY(compiler::compile(*model.state->graph, how));
     state->executable = std::make_unique<runtime::Executable>(state->compiled.plan);
     const compiler::Report& r = state->compiled.report;
@@ -113,7 +118,11 @@ Result<void> Program::run_into(const std::vector<Tensor>& inputs, std::vector<Te
     runtime::RunOptions how;
     how.threads = state->threads;
     how.stop = options.stop;
-    return state->executable->run(inputs, outputs, how);
+    auto done = state->executable->run(inputs, outputs, how);
+    if (done.ok() || done.error().code() != "needs-exact") return done;
+    std::call_once(state->exact_once, [&] { state->exact = compile(Model{state->model}, state->exact_options); });
+    if (!state->exact.ok()) return state->exact.error();
+    return state->exact->run_into(inputs, outputs, options);
   });
 }
 

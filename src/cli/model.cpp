@@ -58,6 +58,7 @@ void add_run_options(CLI::App& app, ModelArguments& a) {
   add_option(app, "--input", a.inputs, "NAME=FILE.npy, NAME=random, zeros, ones or range:LO:HI (default random)");
   add_option(app, "--threads", a.threads, "threads (default: as many as this process may use)", {0, 4096});
   add_option(app, "--off", a.passes_off, "a graph pass that is left out; see 'weft opt --list'");
+  add_option(app, "--precision", a.precision, "of f32 products: highest, high or medium");
   add_flag(app, "--no-cache", a.no_cache, "neither look compiled code up on disk nor keep it there");
 }
 
@@ -82,6 +83,7 @@ Result<Model> load_model(const ModelArguments& a) {
   WEFT_TRY(require_file(a.path));
   WEFT_TRY(require_target(a.target));
   WEFT_TRY(require_passes(a.passes_off));
+  WEFT_TRY(require_one_of("precision", a.precision, {"highest", "high", "medium"}));
   const Sizes dims = WEFT_TRY(parse_dims(a.dims));
   LoadOptions options;
   if (a.fixed) options.sizes = dims;
@@ -98,6 +100,7 @@ Result<Program> compile_model(const Model& model, const ModelArguments& a) {
   options.target = a.target;
   options.threads = a.threads;
   options.passes_off = a.passes_off;
+  options.precision = a.precision;
   options.cache = !a.no_cache;
   return compile(model, options);
 }

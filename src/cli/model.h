@@ -22,6 +22,7 @@ struct ModelArguments {
   int threads = 0;
   std::vector<std::string> passes_off;
   bool no_cache = false;
+  std::string precision = "highest";
 };
 
 void add_model_options(CLI::App& app, ModelArguments& arguments, bool required = true);  // MODEL --dim --fixed

@@ -126,6 +126,16 @@ ExprId Group::scalar(ScalarOp op, DType result, std::vector<ExprId> args) {
 
 ExprId Group::cast(ExprId x, DType t) { return scalar(ScalarOp::Cast, t, {x}); }
 
+ExprId Group::require(ExprId value, ExprId condition, std::string message) {
+  checks.push_back(std::move(message));
+  Expr e;
+  e.op = Op::Require;
+  e.dtype = expr(value).dtype;
+  e.id = static_cast<std::int32_t>(checks.size());
+  e.args = {value, condition};
+  return add(std::move(e));
+}
+
 ExprId Group::load(ParamId param, std::vector<ExprId> index) {
   Expr e;
   e.op = Op::Load;

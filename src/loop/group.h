@@ -48,7 +48,7 @@ struct Expr {
   Op op = Op::Const;
   DType dtype = DType::F32;
   std::vector<ExprId> args;
-  std::int32_t id = 0;  // Index: loop, Local: local, Load/LoadIf: param, Wrap: check code
+  std::int32_t id = 0;  // Index: loop, Local: local, Load/LoadIf: param, Wrap/Require: check code
   Scalar constant;      // Const
   Dim dim;              // Size
   friend bool operator==(const Expr& a, const Expr& b);
@@ -101,7 +101,7 @@ class Group {
   std::vector<DType> locals;  // by LocalId
   std::vector<Stmt> body;
   std::vector<std::string> origins;  // the user's nodes inside, in order; not part of equality
-  std::vector<std::string> checks;   // message of check code i+1 (Wrap)
+  std::vector<std::string> checks;   // message of check code i+1 (Wrap, Require)
 
   const Expr& expr(ExprId id) const { return exprs_[id]; }
   const std::vector<Expr>& exprs() const { return exprs_; }
@@ -114,6 +114,7 @@ class Group {
   ExprId local(LocalId local);
   ExprId scalar(ScalarOp op, DType result, std::vector<ExprId> args);
   ExprId cast(ExprId x, DType t);
+  ExprId require(ExprId value, ExprId condition, std::string message);  // adds the check
   ExprId load(ParamId param, std::vector<ExprId> index);
   ExprId load_if(ExprId cond, ParamId param, std::vector<ExprId> index);
   // i64 arithmetic with folding (uses `facts` of nothing: only what holds for all values)

@@ -103,6 +103,9 @@ class Interpreter {
         return load(e, 0);
       case Op::LoadIf:
         return values_[e.args[0]].i != 0 ? load(e, 1) : Scalar{};
+      case Op::Require:
+        if (values_[e.args[1]].i == 0) return user_error("out-of-range", g_.checks[e.id - 1]);
+        return values_[e.args[0]];
       case Op::Wrap: {
         const std::int64_t i = values_[e.args[0]].i, extent = values_[e.args[1]].i;
         const std::int64_t wrapped = i < 0 ? i + extent : i;

@@ -354,12 +354,12 @@ class Parser {
   }
 
   Result<ExprId> call(Op op, std::optional<DType> stated, std::vector<ExprId> args) {
-    if (op == Op::Wrap) {
+    if (op == Op::Wrap || op == Op::Require) {
       const bool numbered = args.size() == 3 && g_.expr(args[2]).op == Op::Const;
-      if (!numbered) return fail("wrap takes (index, extent, check number)");
+      if (!numbered) return fail(fmt::format("{} takes two operands and a check number", name(op)));
       Expr e;
       e.op = op;
-      e.dtype = DType::I64;
+      e.dtype = g_.expr(args[0]).dtype;
       e.id = static_cast<std::int32_t>(g_.expr(args[2]).constant.i);
       e.args = {args[0], args[1]};
       return g_.add(std::move(e));

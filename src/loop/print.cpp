@@ -163,7 +163,8 @@ class Printer {
       case Op::LoadIf:
         return fmt::format("load_if({}, p{}[{}])", use(e.args[0]), e.id, args(e, 1));
       case Op::Wrap:
-        return fmt::format("wrap({}, {})", args(e, 0), e.id);
+      case Op::Require:
+        return fmt::format("{}({}, {})", name(e.op), args(e, 0), e.id);
       case Op::Cast:
       case Op::Bitcast:
         return fmt::format("{}.{}({})", name(e.op), weft::name(e.dtype), args(e, 0));

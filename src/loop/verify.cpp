@@ -96,6 +96,12 @@ class Verifier {
         if (e.id < 1 || e.id > static_cast<int>(g_.checks.size()))
           return bad("wrap names an unknown check");
         return {};
+      case Op::Require:
+        if (e.args.size() != 2 || e.dtype != g_.expr(e.args[0]).dtype || g_.expr(e.args[1]).dtype != DType::Bool) {
+          return bad("require takes a value and a condition");
+        }
+        if (e.id < 1 || e.id > static_cast<int>(g_.checks.size())) return bad("require names an unknown check");
+        return {};
       default:
         return bad("unknown op");
     }

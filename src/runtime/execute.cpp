@@ -277,6 +277,7 @@ Result<void> Run::launch_here(const Launch& launch, const LaunchSizes& sizes) {
 
 Error failed_check(const Launch& launch, std::int64_t code) {
   const bool named = code > 0 && code <= static_cast<std::int64_t>(launch.checks.size());
+  if (named && launch.checks[code - 1] == kNeedsExact) return user_error("needs-exact", kNeedsExact);
   return user_error("index-out-of-range", named ? launch.checks[code - 1] : "a check of a kernel failed");
 }
 

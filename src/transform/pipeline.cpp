@@ -21,11 +21,19 @@ const std::vector<Pass>& passes() {
       {"layout", "convolutions to channels-last, with the transposes moved away", choose_layouts},
       {"simplify-layout", "algebraic rules on what the layout pass made", simplify},
       {"fold-layout", "evaluates what the layout pass made of constants", fold_constants},
+      {"winograd", "3 x 3 convolutions in Winograd's form where that is cheaper, at precision high", winograd},
       {"split-sums", "long reductions with few results, and such dots, in parts that run side by side", split_sums},
       {"cse", "merges equal pure nodes", merge_equal},
       {"dce", "removes what nothing needs", remove_dead},
   };
   return table;
+}
+
+std::optional<Precision> parse_precision(std::string_view name) {
+  if (name == "highest") return Precision::Highest;
+  if (name == "high") return Precision::High;
+  if (name == "medium") return Precision::Medium;
+  return std::nullopt;
 }
 
 Result<graph::Graph> optimize(const graph::Graph& graph, const PassOptions& options) {

@@ -1,14 +1,25 @@
 // The graph passes, as a table, and the straight pipeline that runs them.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/graph.h"
 
 namespace weft::transform {
 
+// What products of f32 may be computed with; the names are PyTorch's. Each allows what those before it do.
+enum class Precision : std::uint8_t {
+  Highest,  // errors at most twice those of a plain sum of f32 products
+  High,     // errors at most about 1e-5 of the result's largest magnitude
+  Medium,   // errors of about 1e-2, as of bf16 inputs
+};
+std::optional<Precision> parse_precision(std::string_view name);  // "highest", "high", "medium"
+
 struct PassOptions {
+  Precision precision = Precision::Highest;
   std::vector<std::string> off;      // passes by name that do not run
   int limit = -1;                    // at most this many passes run, in order (bisection); -1: all
   std::size_t fold_bytes = 256 << 20;  // constants that folding may make, in all

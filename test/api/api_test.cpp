@@ -4,8 +4,11 @@
 #include <atomic>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <thread>
 
+#include "api/state.h"
+#include "graph/builder.h"
 #include "weft/weft.h"
 
 namespace weft {
@@ -41,6 +44,47 @@ TEST(Api, LoadsCompilesRuns) {
     ASSERT_EQ(outputs->size(), program->outputs().size());
     EXPECT_EQ((*outputs)[0].f64(0), 15) << target;
   }
+}
+
+// A 3 x 3 convolution large enough for a fast form.
+Model convolution() {
+  graph::Graph g;
+  const graph::ValueId x = g.add_input({DType::F32, {1, 28, 28, 64}}, "x");
+  graph::Builder b(g);
+  Tensor weights = Tensor::zeros(DType::F32, {3, 3, 64, 64}).value();
+  for (std::int64_t i = 0; i < weights.size(); ++i) weights.set_f64(i, static_cast<double>(i % 7) - 3);
+  graph::Attrs attrs;
+  const std::vector<std::int64_t> ones{1, 1};
+  attrs.set(graph::Attr::Strides, ones).set(graph::Attr::Dilations, ones).set(graph::Attr::BaseDilations, ones);
+  attrs.set(graph::Attr::Groups, std::int64_t{1}).set(graph::Attr::ChannelsLast, true).set(graph::Attr::DType, DType::F32);
+  attrs.set(graph::Attr::Lo, Shape{1, 1}).set(graph::Attr::Hi, Shape{1, 1});
+  g.set_outputs({b.node(graph::Op::Conv, {x, b.constant(weights)}, attrs)});
+  auto state = std::make_shared<Model::State>();
+  state->graph = std::make_shared<graph::Graph>(g);
+  state->inputs = {{"x", DType::F32, {1, 28, 28, 64}}};
+  state->outputs = {{"y", DType::F32, {1, 28, 28, 64}}};
+  return Model{state};
+}
+
+TEST(Api, AFastFormGivesWayToAnInfinity) {
+  const Model model = convolution();
+  CompileOptions fast = how();
+  fast.precision = "high";
+  const Program program = compile(model, fast).value(), plain = compile(model, how()).value();
+  ASSERT_GT(program.stats().kernels, plain.stats().kernels) << "the fast form is not used";
+  std::vector<Tensor> inputs = ones(program);
+  inputs[0].set_f64(5000, std::numeric_limits<double>::infinity());
+  const Tensor got = program.run(inputs).value()[0], want = plain.run(inputs).value()[0];
+  EXPECT_EQ(std::memcmp(got.data(), want.data(), want.byte_size()), 0);
+  EXPECT_TRUE(program.run(ones(program)).ok());
+}
+
+TEST(Api, PrecisionsHaveNames) {
+  CompileOptions options = how();
+  options.precision = "heigh";
+  const auto program = compile(convolution(), options);
+  ASSERT_FALSE(program.ok());
+  EXPECT_EQ(program.error().code(), "unknown-precision");
 }
 
 TEST(Api, WritesIntoTheCallersMemory) {

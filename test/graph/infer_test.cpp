@@ -75,6 +75,8 @@ const Case kCases[] = {
     {"(%x: f32[1, 4, h], %w: f32[5, 4, 3])",
      "%r = conv %x, %w {strides=[1], lo=[0], hi=[0], dilations=[1], base_dilations=[1], groups=1, channels_last=false, "
      "dtype=f32} : f32[1, 5, max(h - 2, 0)]"},
+    {"(%x: f32[n, 28, 12, 8], %u: f32[36, 8, 5])",
+     "%r = conv_winograd %x, %u {tile=4, lo=[1, 1], hi=[1, 1], dtype=f32} : f32[n, 28, 12, 5]"},
     // windows
     {"(%x: f32[n, 8])", "%r = window_sum %x {window=[1, 3], strides=[1, 2], lo=[0, 1], hi=[0, 1], dilations=[1, 1]} : f32[n, 4]"},
     {"(%x: f32[n, 8])", "%r = window_max %x {window=[1, 3], strides=[1, 1], lo=[0, 0], hi=[0, 0], dilations=[1, 3]} : f32[n, 2]"},
@@ -179,6 +181,9 @@ const BadCase kBad[] = {
     {"(%a: f32[3])", "%v, %i = top_k %a {axis=0, k=[4], descending=true}", "top_k: k is larger than the axis"},
     {"(%a: f32[2, 3], %b: f32[4, 5])", "%r = dot %a, %b {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0], dtype=f32}", "dot: contracted axes 1 of [2, 3] and 0 of [4, 5] differ in size (expected 3, found 4)"},
     {"(%a: f32[2, 3], %b: f32[3, 5])", "%r = dot %a, %b {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0], dtype=i32}", "dot: the result's dtype is of another kind"},
+    {"(%x: f32[1, 9, 8, 4], %u: f32[16, 4, 5])", "%r = conv_winograd %x, %u {tile=2, lo=[1, 1], hi=[1, 1], dtype=f32}", "conv_winograd: the result is not of whole tiles (expected a multiple of 2, found 9)"},
+    {"(%x: f32[1, 8, 8, 4], %u: f32[36, 4, 5])", "%r = conv_winograd %x, %u {tile=2, lo=[1, 1], hi=[1, 1], dtype=f32}", "conv_winograd: the weights are of another tile"},
+    {"(%x: f32[1, 8, 8, 4], %u: f32[36, 4, 5])", "%r = conv_winograd %x, %u {tile=3, lo=[1, 1], hi=[1, 1], dtype=f32}", "conv_winograd: tile is 2 or 4"},
     {"(%x: f32[1, 4, 9], %w: f32[5, 3, 3])", "%r = conv %x, %w {strides=[1], lo=[0], hi=[0], dilations=[1], base_dilations=[1], groups=1, channels_last=false, dtype=f32}", "conv: the input's channels are not 1 groups of the kernel's (expected 3, found 4)"},
     {"(%x: f32[1, 4, 9], %w: f32[5, 2, 3])", "%r = conv %x, %w {strides=[1], lo=[0], hi=[0], dilations=[1], base_dilations=[1], groups=2, channels_last=false, dtype=f32}", "conv: the groups do not divide the output channels"},
     {"(%x: f32[1, 4, 9], %w: f32[5, 4, 3])", "%r = conv %x, %w {strides=[0], lo=[0], hi=[0], dilations=[1], base_dilations=[1], groups=1, channels_last=false, dtype=f32}", "conv: entries of 'strides' must be positive"},

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "graph/infer/infer.h"
+#include "graph/winograd.h"
 
 namespace weft::graph {
 namespace {
@@ -41,7 +42,31 @@ Result<void> check_channels(const InferInput& in, const ConvAxes& axes, std::int
 
 }  // namespace
 
+Result<Types> infer_conv_winograd(const InferInput& in) {
+  const Type& x = in.operands[0];
+  const Type& u = in.operands[1];
+  const Winograd* form = winograd(in.attrs.integer(Attr::Tile));
+  if (form == nullptr) return infer_error(in, "bad-attribute", "tile is 2 or 4");
+  WEFT_TRY(expect_rank(in, 0, 4));
+  WEFT_TRY(expect_rank(in, 1, 3));
+  Type result{in.attrs.dtype(Attr::DType), x.shape};
+  WEFT_TRY(check_product_dtypes(in, result.dtype));
+  for (Attr attr : {Attr::Lo, Attr::Hi}) WEFT_TRY(expect_count(in, attr, in.attrs.dims(attr).size(), 2));
+  WEFT_TRY(expect_equal(in, "the weights are of another tile", form->points(), u.shape[0]));
+  WEFT_TRY(expect_equal(in, "the input's channels are not the weights'", u.shape[1], x.shape[3]));
+  for (int i = 0; i < 2; ++i) {
+    result.shape[1 + i] = window_output(in.facts, x.shape[1 + i], in.attrs.dims(Attr::Lo)[i], in.attrs.dims(Attr::Hi)[i], 3, 1, 1);
+  }
+  for (int i = 1; i <= 2; ++i) {
+    if (in.facts.simplify(mod(result.shape[i], form->m)).is(0)) continue;
+    return shape_error(in, "the result is not of whole tiles", fmt::format("a multiple of {}", form->m), result.shape[i].str());
+  }
+  result.shape[3] = u.shape[2];
+  return Types{result};
+}
+
 Result<Types> infer_conv(const InferInput& in) {
+  if (in.op == Op::ConvWinograd) return infer_conv_winograd(in);
   const Type& x = in.operands[0];
   const Shape& w = in.operands[1].shape;
   if (x.rank() < 2)

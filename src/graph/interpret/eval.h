@@ -37,6 +37,7 @@ Result<Tensors> eval_scan(Eval& e);
 Result<Tensors> eval_sort(Eval& e);
 Result<Tensors> eval_dot(Eval& e);
 Result<Tensors> eval_conv(Eval& e);
+Result<Tensors> eval_conv_winograd(Eval& e);
 Result<Tensors> eval_window(Eval& e);
 Result<Tensors> eval_control(Eval& e);
 Result<Tensors> eval_host(Eval& e);

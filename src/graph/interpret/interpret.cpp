@@ -25,7 +25,7 @@ Result<Tensors> eval(Eval& e) {
     case Family::Scan: return eval_scan(e);
     case Family::Sort: return eval_sort(e);
     case Family::Dot: return eval_dot(e);
-    case Family::Conv: return eval_conv(e);
+    case Family::Conv: return e.op() == Op::ConvWinograd ? eval_conv_winograd(e) : eval_conv(e);
     case Family::Window: return eval_window(e);
     case Family::Control: return eval_control(e);
     case Family::Host: return eval_host(e);

@@ -207,11 +207,31 @@ Step emit_border(const EmitContext& context, const Node& pad) {
 
 }  // namespace
 
+std::vector<Stmt> store_outputs(Reader& reader, const Unit& unit, const std::vector<ExprId>& at) {
+  Group& group = reader.group();
+  std::vector<Stmt> stores;
+  for (ValueId v : unit.outputs) stores.push_back(store_stmt(reader.output(v), at, reader.to_storage(v, reader.read(v, at))));
+  for (graph::NodeId p : unit.pads) {
+    const Node& pad = reader.graph().node(p);
+    reader.note(pad);
+    const ValueId v = pad.results[0];
+    const ExprId value = reader.to_storage(v, reader.read(pad.operands[0], at));
+    std::vector<ExprId> inner = at;
+    for (std::size_t d = 0; d < inner.size(); ++d) inner[d] = group.iadd(inner[d], group.size(pad.attrs.dims(Attr::Lo)[d]));
+    stores.push_back(store_stmt(reader.output(v, Role::InOut), inner, value));
+  }
+  return stores;
+}
+
 std::vector<Step> emit_contraction(const EmitContext& context, const Unit& unit) {
   const auto& g = context.graph;
   const Node& seed = g.node(unit.seed);
   std::vector<Step> steps;
   for (graph::NodeId pad : unit.pads) steps.push_back(emit_border(context, g.node(pad)));
+  if (seed.op == GOp::ConvWinograd) {
+    for (Step& s : emit_winograd(context, unit)) steps.push_back(std::move(s));
+    return steps;
+  }
   Step step;
   Group& group = step.group;
   group.name = info(seed.op).name;
@@ -227,19 +247,7 @@ std::vector<Step> emit_contraction(const EmitContext& context, const Unit& unit)
   std::vector<Stmt> body{local_stmt(sum, init)};
   for (Stmt& s : around(term.reduce, {update_stmt(sum, term.combine, term.value)})) body.push_back(std::move(s));
   reader.bind(seed.results[0], space.at, group.local(sum));
-  for (ValueId v : unit.outputs) {
-    ExprId value = reader.to_storage(v, reader.read(v, space.at));
-    body.push_back(store_stmt(reader.output(v), space.at, value));
-  }
-  for (graph::NodeId p : unit.pads) {
-    const Node& pad = g.node(p);
-    reader.note(pad);
-    const ValueId v = pad.results[0];
-    ExprId value = reader.to_storage(v, reader.read(pad.operands[0], space.at));
-    std::vector<ExprId> at = space.at;
-    for (std::size_t d = 0; d < at.size(); ++d) at[d] = group.iadd(at[d], group.size(pad.attrs.dims(Attr::Lo)[d]));
-    body.push_back(store_stmt(reader.output(v, Role::InOut), at, value));
-  }
+  for (Stmt& s : store_outputs(reader, unit, space.at)) body.push_back(std::move(s));
   group.body = around(space, std::move(body));
   step.args = reader.args();
   steps.push_back(std::move(step));

@@ -25,8 +25,12 @@ struct EmitContext {
   std::vector<Scratch>& scratch;
 };
 
+// Stores of the unit's outputs, padded ones included, at coordinates `at` of the seed's result, which is bound there.
+std::vector<Stmt> store_outputs(Reader& reader, const Unit& unit, const std::vector<ExprId>& at);
+
 // Each makes the kernel steps that compute the given node or unit.
 std::vector<Step> emit_contraction(const EmitContext& context, const Unit& unit);
+std::vector<Step> emit_winograd(const EmitContext& context, const Unit& unit);  // the kernels of a contraction of that form
 Step emit_rows(const EmitContext& context, const Unit& unit);
 Step emit_pointwise(const EmitContext& context, graph::ValueId value);
 std::vector<Step> emit_concat(const EmitContext& context, const graph::Node& node);

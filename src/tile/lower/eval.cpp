@@ -144,6 +144,9 @@ ValueId Lowerer::compute(ExprId id) {
       return load(id);
     case LOp::Wrap:
       return wrap(e);
+    case LOp::Require:
+      check(*known(e.args[1]), e.args[1], e.id);
+      return *known(e.args[0]);
     case LOp::Cast:
       return b_.cast(*known(e.args[0]), e.dtype);
     case LOp::Bitcast:
@@ -230,15 +233,19 @@ ValueId Lowerer::divided(const loop::Expr& e) {
   return d.constant.i == t ? lane : b_.add(b_.scalar(ScalarOp::Mod, {a.base, divisor}), lane);
 }
 
+// The run fails with the code where `ok`, which depends on what `from` does, is false for an element that exists.
+void Lowerer::check(ValueId ok, ExprId from, int code) {
+  if (const ValueId mask = lane_mask(depends(from)); mask >= 0) {
+    ok = b_.scalar(ScalarOp::Or, {ok, b_.scalar(ScalarOp::Not, {mask})});
+  }
+  b_.check(ok, code);
+}
+
 // A bad index fails the run and is moved into range, so that no access leaves its buffer.
 ValueId Lowerer::wrap(const loop::Expr& e) {
   const ValueId i = *known(e.args[0]), extent = *known(e.args[1]), zero = b_.constant_i64(0);
   const ValueId wrapped = b_.select(b_.lt(i, zero), b_.add(i, extent), i);
-  ValueId ok = b_.logical_and(b_.scalar(ScalarOp::Ge, {wrapped, zero}), b_.lt(wrapped, extent));
-  if (const ValueId mask = lane_mask(depends(e.args[0])); mask >= 0) {
-    ok = b_.scalar(ScalarOp::Or, {ok, b_.scalar(ScalarOp::Not, {mask})});
-  }
-  b_.check(ok, e.id);
+  check(b_.logical_and(b_.scalar(ScalarOp::Ge, {wrapped, zero}), b_.lt(wrapped, extent)), e.args[0], e.id);
   return b_.scalar(ScalarOp::Max, {b_.min(wrapped, b_.sub(extent, b_.constant_i64(1))), zero});
 }
 

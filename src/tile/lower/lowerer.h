@@ -92,6 +92,7 @@ class Lowerer {
   std::vector<ExprId> operands(ExprId id);
   ValueId divided(const loop::Expr& e);
   ValueId wrap(const loop::Expr& e);
+  void check(ValueId ok, ExprId from, int code);
   ValueId load(ExprId id);
   ValueId not_empty(ExprId load);
   bool padded(const loop::Expr& load) const;

@@ -135,6 +135,12 @@ std::vector<Case> contraction_cases() {
        {of(DType::F32, {2, 1}, {17, 39})}},
       {Op::Conv, {of(DType::F32, {1, 1, 4}, {1, 2, 3, 4}), of(DType::F32, {1, 1, 2}, {1, 10})}, conv,
        {of(DType::F32, {1, 1, 2}, {10, 32})}},
+      // The sum of 3 x 3 neighbours: all weights are 1, and G turns three ones into 1, 1.5, 0.5, 1.
+      {Op::ConvWinograd,
+       {of(DType::F32, {1, 4, 4, 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}),
+        of(DType::F32, {16, 1, 1}, {1, 1.5, 0.5, 1, 1.5, 2.25, 0.75, 1.5, 0.5, 0.75, 0.25, 0.5, 1, 1.5, 0.5, 1})},
+       attrs({{Attr::Tile, num(2)}, {Attr::Lo, dims({0, 0})}, {Attr::Hi, dims({0, 0})}, {Attr::DType, type(DType::F32)}}),
+       {of(DType::F32, {1, 2, 2, 1}, {54, 63, 90, 99})}},
       {Op::WindowSum, {f32({1, 3, 2})}, window_attrs(), {f32({1, 4, 5})}},
       {Op::WindowMax, {f32({1, 3, 2})}, window_attrs(), {f32({1, 3, 3})}},
       {Op::WindowArgMax, {f32({1, 3, 2})}, window_attrs(), {i64({0, 1, 1})}},
