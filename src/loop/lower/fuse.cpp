@@ -206,6 +206,15 @@ class Planner {
     return total;
   }
 
+  std::string named(NodeId n) const {
+    const Node& node = g_.node(n);
+    return fmt::format("node {} '{}'{}", n, info(node.op).name, node.origin ? " of '" + node.origin->node + "'" : "");
+  }
+
+  void log_refusal(NodeId n, const std::string& why) const {
+    if (log_enabled("fusion")) log("fusion", fmt::format("unit {} without {}: {}", plan_.units.size(), named(n), why));
+  }
+
   void grow(NodeId seed, UnitKind kind) {
     Unit unit{kind, seed, {seed}, {}, {}};
     std::set<NodeId> members{seed};
@@ -218,9 +227,20 @@ class Planner {
       NodeId n = *candidates.begin();
       candidates.erase(candidates.begin());
       const Node& node = g_.node(n);
-      if (members.count(n) || !may_join(unit, node, n) || closes_cycle(members, n)) continue;
+      if (members.count(n)) continue;
+      if (!may_join(unit, node, n)) {
+        log_refusal(n, plan_.unit_of[n] >= 0 ? "it belongs to another unit" : "it runs over another space");
+        continue;
+      }
+      if (closes_cycle(members, n)) {
+        log_refusal(n, "something outside stands between it and the unit");
+        continue;
+      }
       body += std::max(1, scalar_cost(node.op));
-      if (body > kMaxBody) break;
+      if (body > kMaxBody) {
+        log_refusal(n, "the kernel would be too large");
+        break;
+      }
       members.insert(n);
       for (NodeId u : users_[node.results[0]]) candidates.insert(u);
       // A contraction grows while it lets no more bytes out. A row unit's walk over its rows is paid for already, so
@@ -230,6 +250,8 @@ class Planner {
       if (better) {
         best = members;
         best_bytes = bytes(out);
+      } else if (log_enabled("fusion")) {
+        log_refusal(n, fmt::format("{} values of {} bytes would leave the kernel, now {} bytes do", out.size(), bytes(out), best_bytes));
       }
     }
     unit.nodes.assign(best.begin(), best.end());
@@ -238,8 +260,10 @@ class Planner {
     std::sort(unit.nodes.begin() + 1, unit.nodes.end());
     for (NodeId m : unit.nodes) plan_.unit_of[m] = static_cast<int>(plan_.units.size());
     if (log_enabled("fusion")) {
-      log("fusion", fmt::format("unit {} from node {} '{}': {} nodes, {} bytes stored", plan_.units.size(), seed,
-                                info(g_.node(seed).op).name, unit.nodes.size(), best_bytes));
+      std::vector<ValueId> inside;  // written and read again if each node were a kernel
+      for (NodeId m : unit.nodes) inside.insert(inside.end(), g_.node(m).results.begin(), g_.node(m).results.end());
+      log("fusion", fmt::format("unit {} from {}: {} nodes, {} bytes stored, {} bytes saved", plan_.units.size(), named(seed),
+                                unit.nodes.size(), best_bytes, 2 * (bytes(inside) - best_bytes)));
     }
     plan_.units.push_back(std::move(unit));
   }
@@ -415,8 +439,7 @@ class Planner {
     bool keep = t.cost > kMaxRecompute || through_bytes > stored_bytes || t.large > 1;
     if (keep && own <= 256) keep = t.cost > 4 * kMaxRecompute;
     if (log_enabled("fusion")) {
-      log("fusion", fmt::format("node {} '{}': {} (read through: {} bytes, {} ops; stored: {} bytes; {} passes)", n,
-                                info(g_.node(n).op).name, keep ? "stored" : "read through", through_bytes,
+      log("fusion", fmt::format("{}: {} (read through: {} bytes, {} ops; stored: {} bytes; {} passes)", named(n), keep ? "stored" : "read through", through_bytes,
                                 t.cost * uses, stored_bytes, uses));
     }
     return keep;
