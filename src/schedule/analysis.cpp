@@ -135,14 +135,15 @@ Analysis::Analysis(const loop::Group& g, const DimFacts& f) : group(g), facts(f)
 }
 
 double Analysis::value(const Dim& d, std::int64_t unknown) const {
-  if (d.is_const()) return static_cast<double>(d.value());
+  constexpr std::int64_t kMost = std::int64_t{1} << 60;  // so that what is computed of it fits 64 bits, too
+  if (d.is_const()) return static_cast<double>(std::min(d.value(), kMost));
   Bindings bindings;
   for (const std::string& s : d.symbols()) {
     const SymbolRange r = facts.range(Dim::symbol(s));
     bindings[s] = std::clamp(unknown, r.lo, std::max(r.lo, r.hi));
   }
   const auto v = d.evaluate(bindings);
-  return v.ok() ? static_cast<double>(*v) : static_cast<double>(unknown);
+  return static_cast<double>(std::min(v.ok() ? *v : unknown, kMost));
 }
 
 bool Analysis::encloses(LoopId loop, const Leaf& leaf) const {

@@ -33,7 +33,7 @@ int lane_tile(const Machine& m, int element_bits, double extent, int vectors) {
   const int v = vector_lanes(m, element_bits);
   if (extent <= v)
     return static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::max(extent, 1.0))));
-  return v * std::min(vectors, static_cast<int>(std::ceil(extent / v)));
+  return v * static_cast<int>(std::min<double>(vectors, std::ceil(extent / v)));
 }
 
 RegisterTile product_tile(const Machine& m, int element_bits, double rows, double lanes,

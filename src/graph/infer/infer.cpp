@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "graph/limits.h"
+
 namespace weft::graph {
 namespace {
 
@@ -54,6 +56,9 @@ Result<Types> infer(const InferInput& in) {
         return infer_error(in, "negative-size", "a result would have a negative size")
             .found(str(t));
       }
+    }
+    if (!fits_memory(t)) {
+      return infer_error(in, "size-overflow", "a result would be larger than memory can be").found(str(t));
     }
   }
   return types;

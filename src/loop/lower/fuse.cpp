@@ -24,6 +24,7 @@ constexpr int kMaxRecompute = 6;
 constexpr int kMaxBody = 400;
 constexpr int kMaxUnitNodes = 64;
 constexpr std::size_t kMaxInlineConcat = 4;
+constexpr int kMaxPieces = 32;  // places that one element may come from, where nothing but concatenations are read through
 
 int scalar_cost(GOp op) {
   switch (info(op).family) {
@@ -385,6 +386,7 @@ class Planner {
     double reads = 0;     // bytes of the stored values behind it
     double computed = 0;  // computed elements' worth; for the log
     int large = 0;        // stored values of about its own size behind it
+    int pieces = 1;       // of the concatenations behind it: each is an expression of its own
   };
 
   // In topological order, so that what a value is made of is decided before the value.
@@ -397,8 +399,11 @@ class Planner {
       double own = likely_elements(g_.type(v).shape) * bits(g_.type(v).dtype) / 8;
       Through t;
       t.cost = scalar_cost(node.op);
+      t.pieces = 0;
       for (ValueId x : node.operands) {
         double size = likely_elements(g_.type(x).shape) * bits(g_.type(x).dtype) / 8;
+        const int pieces = is_leaf(x) ? 1 : through[x].pieces;
+        t.pieces = node.op == GOp::Concat ? t.pieces + pieces : std::max(t.pieces, pieces);
         if (is_leaf(x)) {
           t.reads += std::min(size, own);
           if (size * 2 >= own && size > 4096) ++t.large;
@@ -429,7 +434,7 @@ class Planner {
   }
 
   bool should_store(NodeId n, ValueId v, const Through& t, double own) {
-    if (t.cost > kMaxBody / 4) return true;
+    if (t.cost > kMaxBody / 4 || t.pieces > kMaxPieces) return true;
     int uses = passes(v);
     if (uses <= 1) return false;
     // Only renamed: never worth a copy.

@@ -5,12 +5,11 @@
 #include <algorithm>
 
 #include "frontend/onnx/reader/validate.h"
+#include "graph/limits.h"
 
 namespace weft::onnx {
 
 namespace {
-
-constexpr int kMaxDepth = 64;  // of inlined functions and subgraphs
 
 // Symbols are identifiers: anything else in a dim_param becomes '_'.
 std::string identifier(std::string_view text) {
@@ -51,13 +50,9 @@ Dim Importer::fresh_symbol(std::string_view hint, SymbolRange range) {
 }
 
 void Importer::add_gap(const std::string& op, const std::string& reason, const std::string& node) {
-  for (Gap& gap : gaps_) {
-    if (gap.op == op && gap.reason == reason) {
-      gap.nodes.push_back(node);
-      return;
-    }
-  }
-  gaps_.push_back({op, reason, {node}});
+  const auto [it, fresh] = gap_of_.emplace(std::pair(op, reason), gaps_.size());
+  if (fresh) gaps_.push_back({op, reason, {}});
+  gaps_[it->second].nodes.push_back(node);
 }
 
 Dim Importer::dimension(const DimSpec& spec, const std::string& input, std::size_t axis) {
@@ -83,6 +78,9 @@ Result<graph::Type> Importer::input_type(const ValueInfo& info) {
       return user_error("invalid-shape", fmt::format("dimension {} is negative", d)).at(info.name);
     }
     type.shape.push_back(dimension(spec, info.name, d));
+  }
+  if (!graph::fits_memory(type)) {
+    return user_error("size-overflow", "an input would be larger than memory can be").at(info.name).found(str(type));
   }
   return type;
 }
@@ -123,6 +121,7 @@ Result<void> Importer::add_initializers(const Graph& graph) {
 }
 
 Result<Imported> Importer::run() {
+  WEFT_TRY(functions_.check_inlining(model_));
   Target target;
   Scope scope;
   target_ = &target;
@@ -173,15 +172,8 @@ bool Importer::poison_if_needed(const Node& node) {
   return needed;
 }
 
-const Function* Importer::find_function(const Node& node) const {
-  for (const Function& f : model_.functions) {
-    if (f.name == node.op_type && f.domain == node.domain && f.overload == node.overload) return &f;
-  }
-  return nullptr;
-}
-
 Result<void> Importer::import_node(const Node& node, const OpsetImports& opsets) {
-  if (const Function* function = find_function(node)) {
+  if (const Function* function = functions_.find(node)) {
     if (poison_if_needed(node)) return {};
     return call_function(node, *function);
   }

@@ -5,6 +5,8 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "frontend/onnx/import/import.h"
@@ -12,6 +14,8 @@
 #include "graph/content.h"
 
 namespace weft::onnx {
+
+constexpr int kMaxDepth = 64;  // of inlined functions and subgraphs
 
 // Names of one graph or function body; `outer` is searched when allowed (subgraphs inlined into the same graph).
 struct Scope {
@@ -27,9 +31,22 @@ struct Target {
   graph::Contents contents{graph};
 };
 
+// The model's functions by domain, name and overload.
+class Functions {
+ public:
+  explicit Functions(const Model& model);
+  const Function* find(const Node& node) const;  // that the node calls, or null
+  // Functions may call functions that call functions ...: how many nodes that makes is known before any is made.
+  Result<void> check_inlining(const Model& model) const;
+
+ private:
+  using Key = std::tuple<std::string_view, std::string_view, std::string_view>;
+  std::map<Key, const Function*> functions_;
+};
+
 class Importer {
  public:
-  Importer(const Model& model, const ImportOptions& options) : model_(model), options_(options) {}
+  Importer(const Model& model, const ImportOptions& options) : model_(model), options_(options), functions_(model) {}
 
   Result<Imported> run();
   const std::vector<Gap>& gaps() const { return gaps_; }
@@ -60,7 +77,6 @@ class Importer {
   Result<void> import_node(const Node& node, const OpsetImports& opsets);
   Result<void> convert(const Node& node, const OpEntry& entry, std::int64_t opset);
   Result<void> call_function(const Node& node, const Function& function);
-  const Function* find_function(const Node& node) const;
   bool poison_if_needed(const Node& node);
   void poison(const Node& node);
   std::vector<std::string> free_names(const Graph& graph) const;
@@ -69,6 +85,7 @@ class Importer {
 
   const Model& model_;
   const ImportOptions& options_;
+  const Functions functions_;
   Scope* scope_ = nullptr;
   Target* target_ = nullptr;
   const OpsetImports* opsets_ = nullptr;
@@ -76,6 +93,7 @@ class Importer {
   std::set<std::string> symbol_names_;
   std::set<std::string> poisoned_;             // values that follow from something missing
   std::vector<Gap> gaps_;
+  std::map<std::pair<std::string, std::string>, std::size_t> gap_of_;  // by operator and reason
   int depth_ = 0;
 };
 

@@ -7,12 +7,6 @@
 
 namespace weft::onnx {
 
-namespace {
-
-constexpr int kMaxDepth = 64;
-
-}  // namespace
-
 void Importer::collect_free(const Graph& graph, std::set<std::string> defined, std::vector<std::string>& into,
                             std::set<std::string>& seen) const {
   for (const ValueInfo& v : graph.inputs) defined.insert(v.name);
