@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 namespace weft::schedule {
@@ -52,7 +53,7 @@ class LaneChooser {
                             static_cast<double>(leaf.operations) * kScalarOperation);
     }
     const double v = lanes(leaf) * lane_use(a_, lane, lanes(leaf));
-    const bool reuse = leaf.product && choose_rows(a_, leaf, lane).has_value();
+    const bool reuse = leaf.product && !row_choices(a_, leaf, lane).empty();
     double cost = static_cast<double>(leaf.operations) * kScalarOperation / v;
     for (const Access& access : leaf.accesses) {
       const Stride stride = access.strides[lane];
@@ -109,28 +110,32 @@ namespace {
 struct RowMerit {
   bool outer;    // its operand does not depend on the lanes: then the other one is a plain row
   bool settled;  // enough rows for certain: a symbolic size may turn out to be 1
-  double extent;
+  double extent;  // of known ones, up to what a tile can use
+  std::size_t depth;  // the innermost: its rows lie closest together, and an unknown outermost one is often a batch of 1
   auto operator<=>(const RowMerit&) const = default;
 };
 
 constexpr std::int64_t kEnoughRows = 4;
+constexpr double kMostRows = 24;
 
 }  // namespace
 
-std::optional<LoopId> choose_rows(const Analysis& a, const Leaf& leaf, LoopId lanes) {
-  std::optional<LoopId> best;
-  RowMerit best_merit{};
-  for (LoopId l : leaf.loops) {
+std::vector<LoopId> row_choices(const Analysis& a, const Leaf& leaf, LoopId lanes) {
+  std::vector<std::pair<RowMerit, LoopId>> choices;
+  for (std::size_t depth = 0; depth < leaf.loops.size(); ++depth) {
+    const LoopId l = leaf.loops[depth];
     if (l == lanes || a.group.loops[l].kind != LoopKind::Parallel || !tileable(a, l)) continue;
     if (leaf.lhs[l] == leaf.rhs[l]) continue;
     const Dim& extent = a.group.loops[l].extent;
     const RowMerit merit{leaf.lhs[l] ? !leaf.lhs[lanes] : !leaf.rhs[lanes],
-                         extent.is_const() && extent.value() >= kEnoughRows, a.extents[l]};
-    if (best && merit < best_merit) continue;
-    best = l;
-    best_merit = merit;
+                         extent.is_const() && extent.value() >= kEnoughRows,
+                         extent.is_const() ? std::min(a.extents[l], kMostRows) : 0, depth};
+    choices.emplace_back(merit, l);
   }
-  return best;
+  std::sort(choices.begin(), choices.end(), std::greater<>());
+  std::vector<LoopId> loops;
+  for (const auto& [merit, l] : choices) loops.push_back(l);
+  return loops;
 }
 
 bool tileable(const Analysis& a, LoopId loop) {

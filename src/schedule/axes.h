@@ -9,9 +9,9 @@ namespace weft::schedule {
 // By loop: whether it runs over lanes. At most one of the loops around each statement does.
 std::vector<bool> choose_lanes(const Analysis& a, const Machine& m);
 
-// The loop over rows of a product that runs over `lanes`: parallel, and one operand is the same for
-// all of its iterations.
-std::optional<LoopId> choose_rows(const Analysis& a, const Leaf& product, LoopId lanes);
+// The loops that may run over rows of a product that runs over `lanes`, the best first: parallel, and one operand is the
+// same for all of their iterations.
+std::vector<LoopId> row_choices(const Analysis& a, const Leaf& product, LoopId lanes);
 
 // Whether a loop may be tiled at all: it is not serial, and every store inside a parallel one
 // depends on it.

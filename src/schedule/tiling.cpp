@@ -35,6 +35,7 @@ struct Product {
   const Leaf* leaf = nullptr;
   LoopId lanes = -1;
   std::optional<LoopId> rows;
+  std::vector<LoopId> others;  // that could run over rows too, the best first
   bool outer = false;  // one operand is a column, the other a row
 };
 
@@ -46,18 +47,9 @@ class Tiler {
     lanes_ = choose_lanes(a_, m_);
     find_product();
     Schedule s;
-    const Dim rows = product_.rows ? g_.loops[*product_.rows].extent : Dim(0);
-    const SymbolRange range = a_.facts.range(rows);
     int panel = 0;
     Variant any{std::nullopt, record(0, panel)};
-    // Few rows, when their number is only known at run time: tiles as small as they are.
-    if (product_.rows && product_.outer && !rows.is_const()) {
-      for (const auto& [lo, hi] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {2, 6}}) {
-        if (range.lo > hi || range.hi < lo) continue;
-        int same = panel;
-        s.variants.push_back({Guard{rows, lo, hi}, record(static_cast<double>(hi), same)});
-      }
-    }
+    if (product_.rows && product_.outer && !g_.loops[*product_.rows].extent.is_const()) few_rows(s, panel);
     s.variants.push_back(std::move(any));
     s.modelled_us = modelled();
     s.why = why(s.variants.back().record);
@@ -65,6 +57,28 @@ class Tiler {
   }
 
  private:
+  // Few rows, when their number is only known at run time: tiles as small as they are, or rows along another loop.
+  void few_rows(Schedule& s, int panel) {
+    const LoopId first = *product_.rows;
+    const Dim rows = g_.loops[first].extent;
+    const auto variant = [&](const Dim& size, std::int64_t lo, std::int64_t hi, double count) {
+      const SymbolRange range = a_.facts.range(size);
+      if (range.lo > hi || range.hi < lo) return;
+      int same = panel;
+      s.variants.push_back({Guard{size, lo, hi}, record(count, same)});
+    };
+    if (product_.others.empty()) {
+      variant(rows, 1, 1, 1);
+      variant(rows, 2, 6, 6);
+      return;
+    }
+    const LoopId second = product_.others.front();
+    variant(rows * g_.loops[second].extent, 1, 1, 1);
+    product_.rows = second;
+    variant(rows, 1, 3, 0);
+    product_.rows = first;
+  }
+
   LoopId lane_of(const Leaf& leaf) const {
     for (LoopId l : leaf.loops) {
       if (lanes_[l]) return l;
@@ -77,15 +91,23 @@ class Tiler {
       const LoopId lane = lane_of(leaf);
       if (!leaf.product || lane < 0 || (product_.leaf && leaf.points <= product_.leaf->points))
         continue;
-      product_ = {&leaf, lane, choose_rows(a_, leaf, lane), false};
-      if (!product_.rows) continue;
+      product_ = {&leaf, lane, std::nullopt, {}, false};
+      std::vector<LoopId> rows = row_choices(a_, leaf, lane);
       // Rows must not meet the lanes of any other statement on the same loop.
-      const LoopId r = *product_.rows;
-      if (lanes_[r]) product_.rows.reset();
-      product_.outer =
-          product_.rows && g_.loops[lane].kind == LoopKind::Parallel &&
-          (leaf.lhs[r] ? !leaf.lhs[lane] && leaf.rhs[lane] : !leaf.rhs[lane] && leaf.lhs[lane]);
+      rows.erase(std::remove_if(rows.begin(), rows.end(), [&](LoopId l) { return lanes_[l]; }), rows.end());
+      if (rows.empty()) continue;
+      product_.rows = rows.front();
+      product_.outer = is_outer(leaf, rows.front(), lane);
+      rows.erase(rows.begin());
+      for (LoopId l : rows) {
+        if (is_outer(leaf, l, lane)) product_.others.push_back(l);
+      }
     }
+  }
+
+  bool is_outer(const Leaf& leaf, LoopId r, LoopId lane) const {
+    return g_.loops[lane].kind == LoopKind::Parallel &&
+           (leaf.lhs[r] ? !leaf.lhs[lane] && leaf.rhs[lane] : !leaf.rhs[lane] && leaf.lhs[lane]);
   }
 
   // A record for `rows` rows of the product (0: the likely number). `panel` fixes the lanes when it

@@ -12,6 +12,7 @@ Result<graph::Graph> fold_constants(const graph::Graph& graph, const PassOptions
 Result<graph::Graph> simplify(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> fold_scale(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> split_axes(const graph::Graph& graph, const PassOptions& options);
+Result<graph::Graph> split_contractions(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> choose_layouts(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> split_sums(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> winograd(const graph::Graph& graph, const PassOptions& options);

@@ -12,14 +12,15 @@ namespace weft::transform {
 const std::vector<Pass>& passes() {
   static const std::vector<Pass> table{
       {"inline-composites", "replaces composite regions by their bodies", inline_composites},
-      {"sink-constants", "captures what no iteration changes, moves captured constants into bodies", sink_constants},
       {"shapes", "replaces integer tensors whose elements are known as sizes by shape values", fold_shapes},
       {"fold", "evaluates nodes of constants, within a bound of bytes", fold_constants},
+      {"sink-constants", "captures what no iteration changes, moves captured constants into bodies", sink_constants},
       {"simplify", "algebraic rules, to a fixed point", simplify},
       {"fold-scale", "scales per channel after products with constant weights into the weights (rounds elsewhere)", fold_scale},
       {"split-axes", "keeps channels and positions apart that a group normalisation joins", split_axes},
       {"layout", "convolutions to channels-last, with the transposes moved away", choose_layouts},
       {"simplify-layout", "algebraic rules on what the layout pass made", simplify},
+      {"split-contractions", "sums over joined axes run over them apart", split_contractions},
       {"fold-layout", "evaluates what the layout pass made of constants", fold_constants},
       {"winograd", "3 x 3 convolutions in Winograd's form where that is cheaper, at precision high", winograd},
       {"split-sums", "long reductions with few results, and such dots, in parts that run side by side", split_sums},

@@ -49,6 +49,44 @@ TEST(Schedule, RowsAreBalanced) {
   EXPECT_LE(schedule(dot("3", "64", "64"), avx512(), {}).variants.back().record.loops[0].tile, 3);
 }
 
+// Which of two unknown sizes is a batch of 1 is only known at run time.
+TEST(Schedule, RowsRunAlongAnotherLoopWhenThereAreFew) {
+  const auto g = group(
+      "param p0: input f32[s, b, 64]\nparam p1: input f32[64, 96] const\nparam p2: output f32[s, b, 96]\n"
+      "parallel i0: s { parallel i1: b { parallel i2: 96 { local t0: f32 = f32(0) reduce i3: 64 "
+      "{ update t0 sum= p0[i0, i1, i3] * p1[i3, i2] } store p2[i0, i1, i2] = t0 } } }");
+  const auto made = schedule(g, avx512(), {});
+  ASSERT_EQ(made.variants.size(), 3u);
+  EXPECT_EQ(made.variants[0].record.loops[0].axis, -1);
+  EXPECT_EQ(made.variants[0].record.loops[1].axis, -1);
+  EXPECT_EQ(made.variants[1].guard->size, Dim::symbol("b"));
+  EXPECT_GT(made.variants[1].record.loops[0].tile, 4);
+  EXPECT_GT(made.variants[2].record.loops[1].tile, 4);
+}
+
+// A batch that is not known does not run over lanes by gathers while there are channels that can.
+TEST(Schedule, LanesAreNotOverASizeThatMayBeOne) {
+  const auto g = group(
+      "param p0: input f32[n, 20, 22, 8]\nparam p1: input f32[3, 3, 8, 8] const\nparam p2: output f32[n, 18, 20, 8]\n"
+      "parallel i0: n { parallel i1: 18 { parallel i2: 20 { parallel i3: 8 { local t0: f32 = f32(0) "
+      "reduce i4: 3 { reduce i5: 3 { reduce i6: 8 { update t0 sum= p0[i0, i1 + i4, i2 + i5, i6] * p1[i4, i5, i6, i3] } "
+      "} } store p2[i0, i1, i2, i3] = t0 } } } }");
+  const Record r = schedule(g, avx512(), {}).variants.back().record;
+  EXPECT_EQ(r.loops[0].axis, -1);
+  EXPECT_EQ(r.loops[3].axis, 1);
+  EXPECT_EQ(r.loops[2].axis, 0);
+}
+
+TEST(Schedule, ShortReductionsAreWrittenOut) {
+  const auto g = group(
+      "param p0: input f32[20, 22, 64]\nparam p1: input f32[3, 3, 64] const\nparam p2: output f32[18, 20, 64]\n"
+      "parallel i0: 18 { parallel i1: 20 { parallel i2: 64 { local t0: f32 = f32(0) reduce i3: 3 { reduce i4: 3 "
+      "{ update t0 sum= p0[i0 + i3, i1 + i4, i2] * p1[i3, i4, i2] } } store p2[i0, i1, i2] = t0 } } }");
+  const Record r = schedule(g, avx512(), {}).variants.back().record;
+  EXPECT_TRUE(r.loops[3].unrolled);
+  EXPECT_TRUE(r.loops[4].unrolled);
+}
+
 TEST(Schedule, ConstantOperandsArePacked) {
   const auto packed = schedule(dot("100", "768", "1000"), avx512(), {});
   const Record& r = packed.variants.back().record;

@@ -108,6 +108,27 @@ TEST(SinkConstants, WhatNoIterationChangesBecomesAConstantOfTheBody) {
   expect_same_results(before, *after, {}, Values::Tame, 0);
 }
 
+TEST(SplitContractions, JoinedHeadsAreSummedApart) {
+  for (const bool swapped : {false, true}) {
+    graph::Graph g;
+    graph::Builder b(g);
+    std::mt19937 rng(5);
+    const auto x = g.add_input({DType::F32, {Dim(2), Dim::symbol("n"), Dim(3), Dim(4)}}, "x");
+    const auto joined = b.reshape(x, {Dim(2), Dim::symbol("n"), Dim(12)});
+    const auto w = b.constant(random_tensor(DType::F32, {12, 5}, rng, Values::Tame));
+    g.set_outputs({swapped ? b.dot(w, joined, {}, {}, {0}, {2}, DType::F32)
+                           : b.dot(joined, w, {}, {}, {2}, {0}, DType::F32)});
+    ASSERT_TRUE(b.status().ok());
+    const auto after = split_contractions(g, {});
+    ASSERT_TRUE(after.ok());
+    for (const auto& node : after->nodes()) {
+      if (node.op != GOp::Dot) continue;
+      EXPECT_EQ(node.attrs.ints(graph::Attr::LhsContract).size(), 2u);
+    }
+    expect_same_results(g, *after, {{"n", 3}}, Values::Tame, 1e-6);
+  }
+}
+
 TEST(Pipeline, RegionsGetTheSamePasses) {
   const graph::Graph g = parsed(
       "graph @t(%c: bool[], %x: f32[4]) -> (f32[4]) {\n%y = if %c, %x : f32[4] regions {\n"
