@@ -93,7 +93,7 @@ Result<Program> compile(const Model& model, const CompileOptions& options) {
     compiler::Options how;
     how.target = WEFT_TRY(target::open(options.target));
     how.cache = options.cache;
-    how.passes.off = options.passes_off;
+    how.passes.off.insert(how.passes.off.end(), options.passes_off.begin(), options.passes_off.end());
     how.jobs = options.threads;
     const auto precision = transform::parse_precision(options.precision);
     if (!precision) return user_error("unknown-precision", "there is no such precision").found(options.precision).suggest("there is highest, high, medium");

@@ -1,5 +1,6 @@
 // weft bench: how long a model takes, how much memory, and how much work it is.
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,7 +20,7 @@ namespace weft::cli {
 namespace {
 
 struct BenchArguments : ModelArguments {
-  bool json = false;
+  bool json = false, time_report = false;
   double seconds = 3;
 };
 
@@ -58,6 +59,22 @@ Result<Figures> measure(const Program& program, const std::vector<Tensor>& input
   return figures;
 }
 
+// The most memory that this process had, weights mapped from files included.
+std::int64_t peak_rss_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return std::int64_t{usage.ru_maxrss} * 1024;
+}
+
+// Where the time before the first run went.
+nlohmann::ordered_json stages_of(const Model& model, const Program& program) {
+  nlohmann::ordered_json stages;
+  stages["load"] = model.state->load_ms;
+  stages["import"] = model.state->import_ms;
+  for (const auto& [stage, ms] : compiler::stage_times(program.state->compiled.report)) stages[stage] = ms;
+  return stages;
+}
+
 Result<nlohmann::ordered_json> figures_of(const BenchArguments& arguments) {
   const Model model = WEFT_TRY(load_model(arguments));
   const std::vector<Tensor> inputs = WEFT_TRY(model_inputs(model, arguments));
@@ -75,6 +92,7 @@ Result<nlohmann::ordered_json> figures_of(const BenchArguments& arguments) {
   j["compile_ms"] = program.stats().compile_ms;
   j["from_cache"] = program.stats().from_cache;
   j["first_run_ms"] = times.first_ms;
+  j["peak_rss_bytes"] = peak_rss_bytes();
   if (!program.state->executable) return j;
   const runtime::Plan& plan = program.state->executable->plan();
   std::vector<std::vector<std::int64_t>> shapes;
@@ -93,6 +111,7 @@ Result<nlohmann::ordered_json> figures_of(const BenchArguments& arguments) {
   j["flops"] = work.flops;
   j["bytes_compulsory"] = work.bytes_compulsory;
   j["bytes_moved"] = work.bytes_moved;
+  if (arguments.time_report) j["stages_ms"] = stages_of(model, program);
   j["gflops_per_s"] = work.flops / (times.quantile(0.5) * 1e6);
   return j;
 }
@@ -113,7 +132,14 @@ Result<int> bench(const BenchArguments& arguments) {
     fmt::print("{}\n", figures.dump(2));
     return kSuccess;
   }
-  for (const auto& [key, value] : figures.items()) fmt::print("{:<18}{}\n", key, value_text(key, value));
+  for (const auto& [key, value] : figures.items()) {
+    if (!value.is_object()) {
+      fmt::print("{:<18}{}\n", key, value_text(key, value));
+      continue;
+    }
+    fmt::print("{}\n", key);
+    for (const auto& [part, ms] : value.items()) fmt::print("  {:<24}{:>10.2f}\n", part, ms.get<double>());
+  }
   return kSuccess;
 }
 
@@ -124,6 +150,7 @@ Action add_bench(CLI::App& app) {
   add_run_options(app, *a);
   add_target_option(app, a->target);
   add_flag(app, "--json", a->json, "print JSON");
+  add_flag(app, "--time-report", a->time_report, "how long each stage took before the first run");
   add_option(app, "--seconds", a->seconds, "how long to measure", {0.0, 86400.0});
   return [a] { return bench(*a); };
 }

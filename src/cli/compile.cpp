@@ -55,11 +55,7 @@ class Sink {
 
 void print_report(const compiler::Report& r) {
   Table table({"stage", "ms"});
-  const std::pair<const char*, double> rows[] = {
-      {"graph passes", r.transform_ms}, {"lowering", r.lower_ms}, {"schedules", r.schedule_ms}, {"tiles", r.tile_ms},
-      {"kernels", r.kernel_ms},         {"LLVM", r.llvm_ms},      {"linking", r.link_ms},       {"constants", r.pack_ms},
-      {"all", r.total_ms}};
-  for (const auto& [stage, ms] : rows) table.row({stage, fmt::format("{:.2f}", ms)});
+  for (const auto& [stage, ms] : compiler::stage_times(r)) table.row({stage, fmt::format("{:.2f}", ms)});
   print(table);
   fmt::print("\n{} nodes, {} prims, {} loops, {} kernels, {} unique kernels, {} host steps{}\n", r.nodes, r.prims, r.loops,
              r.kernels, r.unique_kernels, r.host_steps, r.from_cache ? ", code from the cache" : "");
@@ -70,17 +66,18 @@ Result<int> compile(const CompileArguments& arguments) {
   const Model model = WEFT_TRY(load_model(arguments));
   Sink sink(arguments.output_dir);
   compiler::Options options;
-  options.passes.off = arguments.passes_off;
+  options.passes.off.insert(options.passes.off.end(), arguments.passes_off.begin(), arguments.passes_off.end());
   options.cache = !arguments.no_cache;
   options.jobs = arguments.threads;
-  options.dump_stages = arguments.emit;
-  if (options.dump_stages.empty() && !arguments.output_dir.empty()) options.dump_stages = joined(kStages, ",");
-  options.dump = [&](const std::string& stage, const std::string& name, const std::string& text) {
-    sink.add(stage, name, text);
-  };
+  if (!arguments.emit.empty() || !arguments.output_dir.empty()) {
+    options.dump_stages = arguments.emit.empty() ? joined(kStages, ",") : arguments.emit;
+    options.dump = [&](const std::string& stage, const std::string& name, const std::string& text) {
+      sink.add(stage, name, text);
+    };
+  }
   const compiler::Compiled compiled = WEFT_TRY(compiler::compile(*model.state->graph, options));
   WEFT_TRY(sink.finish());
-  if (options.dump_stages.empty()) print_report(compiled.report);
+  if (arguments.emit.empty() && arguments.output_dir.empty()) print_report(compiled.report);
   return kSuccess;
 }
 

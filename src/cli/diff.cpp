@@ -44,7 +44,7 @@ bool same(const Tensors& got, const Tensors& want, const DiffArguments& a) {
 Result<std::string> wrong_pass(const Graph& given, const Tensors& inputs, const DiffArguments& a) {
   const Tensors want = WEFT_TRY(graph::interpret(given, inputs));
   transform::PassOptions options;
-  options.off = a.passes_off;
+  options.off.insert(options.off.end(), a.passes_off.begin(), a.passes_off.end());
   const auto right = [&](int limit) -> Result<bool> {
     options.limit = limit;
     const Graph changed = WEFT_TRY(transform::optimize(given, options));
@@ -194,7 +194,7 @@ Result<int> diff(const DiffArguments& a) {
     return kFailure;
   }
   transform::PassOptions passes;
-  passes.off = a.passes_off;
+  passes.off.insert(passes.off.end(), a.passes_off.begin(), a.passes_off.end());
   Graph g = WEFT_TRY(transform::optimize(*model.state->graph, passes));
   const loop::Partition partition = WEFT_TRY(loop::lower(g));
   const std::vector<ValueId> watched = made_values(g, partition);

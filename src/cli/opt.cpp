@@ -30,8 +30,8 @@ Result<int> opt(const OptArguments& arguments) {
   if (arguments.path.empty()) return usage_error("no model given").suggest("see 'weft help opt'");
   const Model model = WEFT_TRY(load_model(arguments));
   transform::PassOptions options;
-  options.off = arguments.passes_off;
-  options.limit = arguments.limit;
+  options.off.insert(options.off.end(), arguments.passes_off.begin(), arguments.passes_off.end());
+  if (arguments.limit >= 0) options.limit = arguments.limit;
   options.verify_each = arguments.verify_each;
   fmt::print("{}", graph::print(WEFT_TRY(transform::optimize(*model.state->graph, options))));
   return kSuccess;

@@ -1,41 +1,80 @@
 #include "compile/compile.h"
 
+#include "base/knobs.h"
 #include "compile/clock.h"
+#include "compile/dump.h"
 #include "compile/kernels.h"
 #include "compile/plan_builder.h"
+#include "runtime/pool.h"
 
 namespace weft::compiler {
 
-Options::Options() : machine(host_machine()) {}
+Options::Options() : machine(host_machine()) {
+  if (const std::string& folder = knob_text(Knob::Dump); !folder.empty()) {
+    dump = dump_to_folder(folder);
+    dump_stages = kAllStages;
+  }
+}
+
+std::vector<std::pair<const char*, double>> stage_times(const Report& r) {
+  return {{"transform", r.transform_ms}, {"lower", r.lower_ms}, {"schedule", r.schedule_ms}, {"tile", r.tile_ms},
+          {"kernel", r.kernel_ms},       {"llvm", r.llvm_ms},   {"pack", r.pack_ms},         {"kernel+llvm+pack, wall", r.shared_ms},
+          {"link", r.link_ms},           {"all", r.total_ms}};
+}
+
+namespace {
+
+// Machine code and packed constants, on all threads.
+Result<void> run_shared(KernelSet& kernels, const ConstantStore& constants, const Options& options, Report& report) {
+  Clock clock(report.shared_ms);
+  std::vector<Job> jobs;
+  WEFT_TRY(kernels.prepare(jobs));
+  std::vector<double> pack_ms(constants.jobs().size(), 0);
+  for (std::size_t k = 0; k < pack_ms.size(); ++k) {
+    jobs.push_back([&, k] {
+      Clock own(pack_ms[k]);
+      return constants.jobs()[k]();
+    });
+  }
+  WEFT_TRY(run_jobs(jobs, options.jobs > 0 ? options.jobs : runtime::decide_threads().threads));
+  for (double ms : pack_ms) report.pack_ms += ms;
+  return {};
+}
+
+Result<void> build(const graph::Graph& graph, const Options& options, Compiled& result) {
+  Report& report = result.report;
+  Clock total(report.total_ms);
+  report.nodes = static_cast<int>(graph.nodes().size());
+  std::shared_ptr<const graph::Graph> optimised;
+  {
+    Clock clock(report.transform_ms);
+    optimised = std::make_shared<graph::Graph>(WEFT_TRY(transform::optimize(graph, options.passes)));
+  }
+  for (const graph::Node& node : optimised->nodes()) report.prims += node.op != graph::Op::Constant;
+  KernelSet kernels(options, report);
+  if (kernels.wants("graph")) kernels.dump("graph", optimised->name, graph::print(*optimised));
+  ConstantStore constants;
+  PlanContext context{kernels, constants, options, report, {}};
+  result.plan = WEFT_TRY(build_plan(optimised, context));
+  WEFT_TRY(run_shared(kernels, constants, options, report));
+  WEFT_TRY(kernels.finish());
+  report.unique_kernels = kernels.size();
+  for (const auto& plan : context.plans) {
+    plan->kernels = kernels.entries();
+    plan->code = kernels.code();
+    if (options.target) plan->device = options.target->device();
+    plan->device_code = kernels.device_code();
+  }
+  if (kernels.wants("plan")) kernels.dump("plan", optimised->name, runtime::print(*result.plan));
+  result.graph = optimised;
+  return {};
+}
+
+}  // namespace
 
 Result<Compiled> compile(const graph::Graph& graph, const Options& options) {
   Compiled result;
-  Report& report = result.report;
-  {
-    Clock total(report.total_ms);
-    report.nodes = static_cast<int>(graph.nodes().size());
-    std::shared_ptr<const graph::Graph> optimised;
-    {
-      Clock clock(report.transform_ms);
-      optimised = std::make_shared<graph::Graph>(WEFT_TRY(transform::optimize(graph, options.passes)));
-    }
-    for (const graph::Node& node : optimised->nodes()) report.prims += node.op != graph::Op::Constant;
-    KernelSet kernels(options, report);
-    if (kernels.wants("graph")) kernels.dump("graph", optimised->name, graph::print(*optimised));
-    ConstantStore constants(report);
-    PlanContext context{kernels, constants, options, report, {}};
-    result.plan = WEFT_TRY(build_plan(optimised, context));
-    WEFT_TRY(kernels.finish());
-    report.unique_kernels = kernels.size();
-    for (const auto& plan : context.plans) {
-      plan->kernels = kernels.entries();
-      plan->code = kernels.code();
-      if (options.target) plan->device = options.target->device();
-      plan->device_code = kernels.device_code();
-    }
-    if (kernels.wants("plan")) kernels.dump("plan", optimised->name, runtime::print(*result.plan));
-    result.graph = optimised;
-  }
+  WEFT_TRY(build(graph, options, result));
   return result;
 }
 

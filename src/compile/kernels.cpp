@@ -1,14 +1,14 @@
 #include "compile/kernels.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <chrono>
+#include <algorithm>
+#include <cstring>
+#include <numeric>
 
-#include "codegen/llvm/codegen.h"
 #include "compile/clock.h"
 #include "kernel/simd/lower.h"
-#include "runtime/cache.h"
-#include "runtime/pool.h"
 #include "tile/lower.h"
 
 namespace weft::compiler {
@@ -24,7 +24,46 @@ std::string described(const schedule::Schedule& schedule) {
   return text;
 }
 
+// About how much code a tile program becomes: all of a tile is unrolled.
+std::int64_t code_size(const tile::Function& function, const ssa::Block& block) {
+  std::int64_t size = 0;
+  for (const ssa::Inst& inst : block.insts) {
+    std::int64_t elements = 1;
+    for (tile::ValueId v : inst.operands) elements = std::max(elements, function.type(v).elements());
+    for (tile::ValueId v : inst.results) elements = std::max(elements, function.type(v).elements());
+    if (static_cast<tile::Op>(inst.op) == tile::Op::Dot) elements *= function.type(inst.operands[0]).shape[1];
+    size += 4 + elements;
+    for (const ssa::Block& region : inst.regions) size += code_size(function, region);
+  }
+  return size;
+}
+
+// How much on-chip memory each kernel asks for, as the cache's last blob.
+codegen::Object packed_scratch(const std::vector<runtime::KernelEntry>& entries) {
+  codegen::Object bytes(entries.size() * sizeof(std::int64_t));
+  for (std::size_t k = 0; k < entries.size(); ++k) {
+    std::memcpy(bytes.data() + k * sizeof(std::int64_t), &entries[k].scratch, sizeof(std::int64_t));
+  }
+  return bytes;
+}
+
+bool unpack_scratch(const codegen::Object& bytes, std::vector<runtime::KernelEntry>& entries) {
+  if (bytes.size() != entries.size() * sizeof(std::int64_t)) return false;
+  for (std::size_t k = 0; k < entries.size(); ++k) {
+    std::memcpy(&entries[k].scratch, bytes.data() + k * sizeof(std::int64_t), sizeof(std::int64_t));
+  }
+  return true;
+}
+
 }  // namespace
+
+KernelSet::KernelSet(const Options& options, Report& report) : options_(options), report_(report) {
+  const codegen::TargetDesc& target = codegen::host_target();
+  key_.add(codegen::version());
+  key_.add(target.cpu);
+  key_.add(target.features);
+  key_.add(fmt::format("{} {}", machine().vector_bits, fmt::join(machine().features, ",")));
+}
 
 bool KernelSet::wants(const char* stage) const {
   return options_.dump && fmt::format(",{},", options_.dump_stages).find(fmt::format(",{},", stage)) != std::string::npos;
@@ -45,89 +84,145 @@ Result<const ReadyGroup*> KernelSet::add(const loop::Group& group, const DimFact
     ready.schedule = schedule::schedule(group, machine(), facts);
   }
   dump("schedule", name, described(ready.schedule));
+  Clock clock(report_.tile_ms);
   for (const schedule::Variant& variant : ready.schedule.variants) {
-    auto lowering = [&] {
-      Clock clock(report_.tile_ms);
-      return tile::lower(group, variant.record);
-    }();
-    tile::Lowered lowered = WEFT_TRY(std::move(lowering));
+    tile::Lowered lowered = WEFT_TRY(tile::lower(group, variant.record));
     dump("tile", name, ssa::print(lowered.function));
-    Clock clock(report_.kernel_ms);
-    kernel::Function function = WEFT_TRY(kernel::lower_simd(lowered.function, machine()));
-    WEFT_TRY(kernel::expand_math(function));
-    function.name = name;
-    ssa::eliminate_dead(function);
-    dump("kernel", name, ssa::print(function));
     ReadyGroup::Variant v;
-    v.kernel = WEFT_TRY(add_kernel(std::move(function)));
+    v.kernel = add_tile(std::move(lowered.function), name);
     v.buffers = std::move(lowered.buffers);
     v.sizes = std::move(lowered.sizes);
     v.grid = lowered.grid;
     ready.variants.push_back(std::move(v));
   }
+  if (!options_.target) ready.in_place = in_place_pairs(group);  // devices may count on buffers that are apart
   return &groups_.emplace(std::move(key), std::move(ready)).first->second;
 }
 
-Result<int> KernelSet::add_kernel(kernel::Function function) {
-  std::string name = std::move(function.name);
+int KernelSet::add_tile(tile::Function function, const std::string& name) {
   function.name = "k";
-  std::string text = ssa::print(function);
-  auto [it, fresh] = kernels_.emplace(std::move(text), size());
+  auto [it, fresh] = numbers_.emplace(ssa::print(function), size());
   if (!fresh) return it->second;
-  function.name = fmt::format("{}_{}", name, size());
   runtime::KernelEntry entry;
-  entry.symbol = function.name;
-  entry.scratch = codegen::scratch_bytes(function);
-  for (const ssa::Buffer& b : function.buffers) {
-    if (b.space == ssa::Space::Memory) entry.written.push_back(b.written);
+  entry.symbol = fmt::format("{}_{}", name, size());
+  key_.add(it->first);
+  key_.add(entry.symbol);
+  function.name = entry.symbol;
+  for (const ssa::Buffer& buffer : function.buffers) {
+    if (buffer.space == ssa::Space::Memory) entry.written.push_back(buffer.written);
   }
   entries_.push_back(std::move(entry));
-  functions_.push_back(std::move(function));
+  tiles_.push_back(std::move(function));
   return it->second;
 }
 
+Result<kernel::Function> KernelSet::lower(int k) const {
+  kernel::Function function = WEFT_TRY(kernel::lower_simd(tiles_[k], machine()));
+  WEFT_TRY(kernel::expand_math(function));
+  function.name = entries_[k].symbol;
+  ssa::eliminate_dead(function);
+  return function;
+}
+
+Result<std::vector<kernel::Function>> KernelSet::lower_all() const {
+  std::vector<kernel::Function> functions;
+  for (int k = 0; k < size(); ++k) {
+    functions.push_back(WEFT_TRY(lower(k)));
+    dump("kernel", functions.back().name, ssa::print(functions.back()));
+  }
+  return functions;
+}
+
 Result<void> KernelSet::build_for_target() {
-  if (wants("source")) dump("source", "module", WEFT_TRY(options_.target->print(functions_)));
+  std::vector<kernel::Function> functions;
+  {
+    Clock clock(report_.kernel_ms);
+    functions = WEFT_TRY(lower_all());
+  }
+  if (wants("source")) dump("source", "module", WEFT_TRY(options_.target->print(functions)));
   Clock clock(report_.llvm_ms);
-  device_code_ = WEFT_TRY(options_.target->build(functions_));
+  device_code_ = WEFT_TRY(options_.target->build(functions));
+  return {};
+}
+
+Result<void> KernelSet::dump_code() const {
+  if (!wants("kernel") && !wants("llvm") && !wants("asm")) return {};
+  const std::vector<kernel::Function> functions = WEFT_TRY(lower_all());
+  std::vector<codegen::Entry> listed;
+  for (const auto& function : functions) listed.push_back({&function, function.name});
+  const codegen::TargetDesc& target = codegen::host_target();
+  if (wants("llvm")) dump("llvm", "module", WEFT_TRY(codegen::emit_llvm_ir(listed, target)));
+  if (wants("asm")) dump("asm", "module", WEFT_TRY(codegen::emit_assembly(listed, target)));
+  return {};
+}
+
+// Largest first, each to the part with the least to do. Which kernel is where depends on nothing but the kernels.
+void KernelSet::divide() {
+  constexpr int kKernelsPerPart = 4, kMostParts = 8;  // an object costs about 1 ms before its first kernel
+  const auto parts = static_cast<std::size_t>(std::clamp(size() / kKernelsPerPart, 1, kMostParts));
+  std::vector<std::int64_t> cost, load(parts, 0);
+  for (const auto& function : tiles_) cost.push_back(code_size(function, function.body));
+  std::vector<int> order(tiles_.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return cost[a] > cost[b]; });
+  parts_.resize(parts);
+  for (int k : order) {
+    const std::size_t part = std::min_element(load.begin(), load.end()) - load.begin();
+    parts_[part].kernels.push_back(k);
+    load[part] += cost[k];
+  }
+}
+
+Result<void> KernelSet::compile(Part& part) {
+  std::vector<kernel::Function> functions;
+  {
+    Clock clock(part.kernel_ms);
+    for (int k : part.kernels) {
+      functions.push_back(WEFT_TRY(lower(k)));
+      entries_[k].scratch = codegen::scratch_bytes(functions.back());
+    }
+  }
+  std::vector<codegen::Entry> listed;
+  for (const auto& function : functions) listed.push_back({&function, function.name});
+  codegen::Options how;
+  how.timing = &part.timing;
+  part.object = WEFT_TRY(codegen::compile_object(listed, codegen::host_target(), how));
+  return {};
+}
+
+bool KernelSet::find_cached() {
+  if (!options_.cache) return false;
+  auto found = cache_.get(key_);
+  if (!found || found->empty() || !unpack_scratch(found->back(), entries_)) return false;
+  found->pop_back();
+  objects_ = std::move(*found);
+  return report_.from_cache = true;
+}
+
+Result<void> KernelSet::prepare(std::vector<Job>& jobs) {
+  if (tiles_.empty()) return {};
+  if (options_.target) return build_for_target();
+  WEFT_TRY(dump_code());
+  if (!options_.code || find_cached()) return {};
+  divide();
+  for (Part& part : parts_) jobs.push_back([this, &part] { return compile(part); });
   return {};
 }
 
 Result<void> KernelSet::finish() {
-  if (functions_.empty()) return {};
-  if (options_.target) return build_for_target();
-  std::vector<codegen::Entry> listed;
-  for (std::size_t k = 0; k < functions_.size(); ++k) listed.push_back({&functions_[k], entries_[k].symbol});
-  const codegen::TargetDesc& target = codegen::host_target();
-  if (wants("llvm")) dump("llvm", "module", WEFT_TRY(codegen::emit_llvm_ir(listed, target)));
-  if (wants("asm")) dump("asm", "module", WEFT_TRY(codegen::emit_assembly(listed, target)));
-  if (!options_.code) return {};
-
-  int jobs = options_.jobs > 0 ? options_.jobs : runtime::decide_threads().threads;
-  runtime::CacheKey key;
-  key.add(codegen::version());
-  key.add(target.cpu);
-  key.add(target.features);
-  key.add(std::to_string(jobs));
-  for (const auto& [text, index] : kernels_) key.add(text);
-  for (const auto& entry : entries_) key.add(entry.symbol);
-  std::vector<codegen::Object> objects;
-  runtime::Cache cache;
-  if (options_.cache) {
-    if (auto found = cache.get(key)) objects = std::move(*found);
+  if (tiles_.empty() || options_.target || !options_.code) return {};
+  for (Part& part : parts_) {
+    report_.kernel_ms += part.kernel_ms;
+    report_.llvm_ms += part.timing.emit_ms + part.timing.codegen_ms;
+    objects_.push_back(std::move(part.object));
   }
-  report_.from_cache = !objects.empty();
-  codegen::Timing timing;
-  if (objects.empty()) {
-    Clock clock(report_.llvm_ms);
-    codegen::Options how;
-    how.jobs = jobs;
-    how.timing = &timing;
-    objects = WEFT_TRY(codegen::compile_objects(listed, target, how));
-    if (options_.cache) cache.put(key, objects);
+  if (!report_.from_cache && options_.cache) {
+    objects_.push_back(packed_scratch(entries_));
+    cache_.put(key_, objects_);
+    objects_.pop_back();
   }
   Clock clock(report_.link_ms);
-  auto code = std::make_shared<codegen::LoadedCode>(WEFT_TRY(codegen::LoadedCode::load(objects, &timing)));
+  auto code = std::make_shared<codegen::LoadedCode>(WEFT_TRY(codegen::LoadedCode::load(objects_)));
   for (runtime::KernelEntry& entry : entries_) entry.fn = WEFT_TRY(code->lookup(entry.symbol));
   code_ = code;
   return {};

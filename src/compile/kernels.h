@@ -5,10 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "codegen/llvm/codegen.h"
 #include "compile/compile.h"
+#include "compile/in_place.h"
+#include "compile/jobs.h"
 #include "kernel/kernel.h"
 #include "loop/group.h"
+#include "runtime/cache.h"
 #include "schedule/schedule.h"
+#include "tile/tile.h"
 
 namespace weft::compiler {
 
@@ -22,17 +27,21 @@ struct ReadyGroup {
     Dim grid;
   };
   std::vector<Variant> variants;
+  std::vector<InPlacePair> in_place;
 };
 
 class KernelSet {
  public:
-  KernelSet(const Options& options, Report& report) : options_(options), report_(report) {}
+  KernelSet(const Options& options, Report& report);
 
+  // Down to a tile program; machine code comes with all of them together.
   Result<const ReadyGroup*> add(const loop::Group& group, const DimFacts& facts);
-  // Machine code for all of them, loaded; from the cache when it is there.
+  // When all groups are there: looks the code up in the cache, or adds the jobs that make it.
+  Result<void> prepare(std::vector<Job>& jobs);
+  // When the jobs are done: loads the code.
   Result<void> finish();
 
-  int size() const { return static_cast<int>(functions_.size()); }
+  int size() const { return static_cast<int>(tiles_.size()); }
   const std::vector<runtime::KernelEntry>& entries() const { return entries_; }
   std::shared_ptr<const void> code() const { return code_; }
   std::shared_ptr<const runtime::DeviceCode> device_code() const { return device_code_; }
@@ -41,14 +50,33 @@ class KernelSet {
 
  private:
   const Machine& machine() const { return options_.target ? options_.target->machine() : options_.machine; }
-  Result<int> add_kernel(kernel::Function function);
   Result<void> build_for_target();
+  // Kernels that become one object.
+  struct Part {
+    std::vector<int> kernels;
+    codegen::Object object;
+    codegen::Timing timing;
+    double kernel_ms = 0;
+  };
+
+  int add_tile(tile::Function function, const std::string& name);
+  Result<kernel::Function> lower(int k) const;
+  Result<std::vector<kernel::Function>> lower_all() const;
+  Result<void> compile(Part& part);
+  void divide();
+  bool find_cached();
+  Result<void> dump_code() const;
+
   const Options& options_;
   Report& report_;
-  std::map<std::string, ReadyGroup> groups_;   // by printed group: equal text, equal meaning
-  std::map<std::string, int> kernels_;         // by printed kernel
-  std::vector<kernel::Function> functions_;
+  std::map<std::string, ReadyGroup> groups_;  // by printed group: equal text, equal meaning
+  std::map<std::string, int> numbers_;        // by printed tile program
+  std::vector<tile::Function> tiles_;
   std::vector<runtime::KernelEntry> entries_;
+  std::vector<Part> parts_;
+  runtime::Cache cache_;
+  runtime::CacheKey key_;
+  std::vector<codegen::Object> objects_;
   std::shared_ptr<const void> code_;
   std::shared_ptr<const runtime::DeviceCode> device_code_;
 };

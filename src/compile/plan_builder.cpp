@@ -24,11 +24,10 @@ using GOp = graph::Op;
 
 Result<Tensor> ConstantStore::prepared(const Tensor& data, const std::vector<std::int64_t>& shape,
                                        const loop::StorageMap& map) {
-  Clock clock(report_.pack_ms);
   std::string key = fmt::format("{} {} {} {} {}", data.data(), name(data.dtype()), shape_str(shape), map.panel_axis, map.panel);
   for (int axis : map.order) key += fmt::format(" {}", axis);
   if (auto it = done_.find(key); it != done_.end()) return it->second;
-  Tensor made = WEFT_TRY(prepare_constant(data, shape, map));
+  Tensor made = WEFT_TRY(prepare_constant(data, shape, map, jobs_));
   return done_[key] = made;
 }
 
@@ -185,6 +184,11 @@ class PlanBuilder {
     for (loop::ParamId p : ready.variants[0].buffers) {
       launch.buffers.push_back(WEFT_TRY(buffer_slot(step, p, ready.schedule.variants[0].record)));
     }
+    const auto& buffers = ready.variants[0].buffers;
+    auto number = [&](loop::ParamId p) {
+      return static_cast<std::int32_t>(std::find(buffers.begin(), buffers.end(), p) - buffers.begin());
+    };
+    for (const InPlacePair& pair : ready.in_place) launch.in_place.push_back({number(pair.output), number(pair.input)});
     launch.info = static_cast<std::int32_t>(plan_->infos.size());
     plan_->infos.push_back(describe(step, ready));
     plan_->steps.push_back(std::move(launch));

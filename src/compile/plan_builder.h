@@ -14,12 +14,13 @@ namespace weft::compiler {
 // Constants laid out for kernels, shared by all plans of a compilation.
 class ConstantStore {
  public:
-  explicit ConstantStore(Report& report) : report_(report) {}
+  // Its bytes are there when the jobs are done.
   Result<Tensor> prepared(const Tensor& data, const std::vector<std::int64_t>& shape, const loop::StorageMap& map);
+  const std::vector<Job>& jobs() const { return jobs_; }
 
  private:
-  Report& report_;
   std::map<std::string, Tensor> done_;
+  std::vector<Job> jobs_;
 };
 
 struct PlanContext {

@@ -1,73 +1,134 @@
 #include "compile/prepare.h"
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
 #include <numeric>
 
 namespace weft::compiler {
 
 namespace {
 
-// Copies elements of one size from row-major order into the map's. The panel's lanes are the innermost loop.
-template <class T>
-void pack(const T* from, T* to, const std::vector<std::int64_t>& shape, const loop::StorageMap& map,
-          const std::vector<int>& order) {
-  std::size_t rank = shape.size();
-  std::vector<std::int64_t> stride(rank, 1);
-  for (std::size_t d = rank; d-- > 1;) stride[d - 1] = stride[d] * shape[d];
-  std::vector<int> outer;  // axes that count within a panel, outermost first
-  for (int axis : order) {
-    if (axis != map.panel_axis) outer.push_back(axis);
-  }
-  std::int64_t rows = 1;
-  for (int axis : outer) rows *= shape[axis];
-  std::int64_t lanes = map.panel_axis >= 0 ? shape[map.panel_axis] : 1;
-  std::int64_t width = map.panel_axis >= 0 ? map.panel : 1;
-  std::int64_t lane_stride = map.panel_axis >= 0 ? stride[map.panel_axis] : 0;
-  for (std::int64_t panel = 0; panel * width < lanes; ++panel) {
-    std::vector<std::int64_t> at(outer.size(), 0);
-    std::int64_t base = panel * width * lane_stride;
-    std::int64_t count = std::min(width, lanes - panel * width);
-    for (std::int64_t row = 0; row < rows; ++row) {
-      const T* source = from + base;
-      for (std::size_t k = 0; k < outer.size(); ++k) source += at[k] * stride[outer[k]];
-      T* target = to + (panel * rows + row) * width;
-      for (std::int64_t lane = 0; lane < count; ++lane) target[lane] = source[lane * lane_stride];
-      for (std::size_t k = outer.size(); k-- > 0;) {
-        if (++at[k] < shape[outer[k]]) break;
-        at[k] = 0;
-      }
-    }
-  }
-}
+// Where the elements of one panel come from. A constant without panels is one panel of one lane.
+struct Packing {
+  struct Axis {
+    std::int64_t size = 0, stride = 0;
+  };
+  std::vector<Axis> outer;  // axes that count within a panel, outermost first
+  std::int64_t rows = 1;    // of a panel: the product of their sizes
+  std::int64_t lanes = 1;   // in all panels
+  std::int64_t width = 1;   // lanes of a panel
+  std::int64_t lane_stride = 0;
 
-}  // namespace
+  std::int64_t panels() const { return (lanes + width - 1) / width; }
+};
 
-Result<Tensor> prepare_constant(const Tensor& data, const std::vector<std::int64_t>& shape,
-                                const loop::StorageMap& map) {
-  Dim elements = loop::storage_elements(Shape(shape.begin(), shape.end()), map);
-  Tensor result = WEFT_TRY(Tensor::zeros(data.dtype(), {elements.value()}));
+Packing packing_of(const std::vector<std::int64_t>& shape, const loop::StorageMap& map) {
+  const std::vector<std::int64_t> stride = row_major_strides(shape);
   std::vector<int> order = map.order;
   if (order.empty()) {
     order.resize(shape.size());
     std::iota(order.begin(), order.end(), 0);
   }
-  void* to = result.mutable_data();
+  Packing p;
+  for (int axis : order) {
+    if (axis == map.panel_axis) continue;
+    p.outer.push_back({shape[axis], stride[axis]});
+    p.rows *= shape[axis];
+  }
+  if (map.panel_axis < 0) return p;
+  p.lanes = shape[map.panel_axis];
+  p.width = map.panel;
+  p.lane_stride = stride[map.panel_axis];
+  return p;
+}
+
+// `count` rows whose elements lie next to each other in memory, lane by lane: a transposition, in blocks that stay in the
+// nearest cache.
+template <class T>
+void copy_rows(const T* from, T* to, std::int64_t count, std::int64_t lanes, const Packing& p) {
+  constexpr std::int64_t kBlock = 16;
+  for (std::int64_t row = 0; row < count; row += kBlock) {
+    const std::int64_t end = std::min(count, row + kBlock);
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+      const T* source = from + lane * p.lane_stride;
+      for (std::int64_t r = row; r < end; ++r) to[r * p.width + lane] = source[r];
+    }
+  }
+}
+
+template <class T>
+void pack_panel(const T* from, T* to, std::int64_t panel, const Packing& p) {
+  const std::int64_t lanes = std::min(p.width, p.lanes - panel * p.width);
+  from += panel * p.width * p.lane_stride;
+  to += panel * p.rows * p.width;
+  if (lanes < p.width) std::fill_n(to, p.rows * p.width, T{0});
+  const bool contiguous = !p.outer.empty() && p.outer.back().stride == 1;
+  const std::int64_t step = contiguous ? std::max<std::int64_t>(1, p.outer.back().size) : 1;
+  std::vector<std::int64_t> at(p.outer.size(), 0);
+  for (std::int64_t row = 0; row < p.rows; row += step, to += step * p.width) {
+    const T* source = from;
+    for (std::size_t k = 0; k < p.outer.size(); ++k) source += at[k] * p.outer[k].stride;
+    if (contiguous) {
+      copy_rows(source, to, step, lanes, p);
+    } else if (p.lane_stride == 1) {
+      std::copy_n(source, lanes, to);
+    } else {
+      for (std::int64_t lane = 0; lane < lanes; ++lane) to[lane] = source[lane * p.lane_stride];
+    }
+    for (std::size_t k = p.outer.size() - (contiguous ? 1 : 0); k-- > 0;) {
+      if (++at[k] < p.outer[k].size) break;
+      at[k] = 0;
+    }
+  }
+}
+
+template <class T>
+void add_jobs(const Tensor& data, Tensor& result, const Packing& packing, std::vector<Job>& jobs) {
+  constexpr std::int64_t kBytesPerJob = 4 << 20;
+  const auto panel_bytes = static_cast<std::int64_t>(sizeof(T)) * packing.rows * packing.width;
+  const std::int64_t per_job = std::max<std::int64_t>(1, kBytesPerJob / std::max<std::int64_t>(1, panel_bytes));
+  const auto shared = std::make_shared<const Packing>(packing);
+  T* to = result.as_mutable<T>();
+  for (std::int64_t begin = 0; begin < packing.panels(); begin += per_job) {
+    const std::int64_t end = std::min(packing.panels(), begin + per_job);
+    jobs.push_back([data, result, to, shared, begin, end]() -> Result<void> {
+      for (std::int64_t panel = begin; panel < end; ++panel) pack_panel(data.as<T>(), to, panel, *shared);
+      return {};
+    });
+  }
+}
+
+}  // namespace
+
+Result<Tensor> prepare_constant(const Tensor& data, const std::vector<std::int64_t>& shape, const loop::StorageMap& map,
+                                std::vector<Job>& jobs) {
+  const Dim elements = loop::storage_elements(Shape(shape.begin(), shape.end()), map);
+  Tensor result = WEFT_TRY(Tensor::empty(data.dtype(), {elements.value()}));
+  const Packing packing = packing_of(shape, map);
   switch (bits(data.dtype())) {
     case 8:
-      pack(data.as<std::uint8_t>(), static_cast<std::uint8_t*>(to), shape, map, order);
+      add_jobs<std::uint8_t>(data, result, packing, jobs);
       return result;
     case 16:
-      pack(data.as<std::uint16_t>(), static_cast<std::uint16_t*>(to), shape, map, order);
+      add_jobs<std::uint16_t>(data, result, packing, jobs);
       return result;
     case 32:
-      pack(data.as<std::uint32_t>(), static_cast<std::uint32_t*>(to), shape, map, order);
+      add_jobs<std::uint32_t>(data, result, packing, jobs);
       return result;
     case 64:
-      pack(data.as<std::uint64_t>(), static_cast<std::uint64_t*>(to), shape, map, order);
+      add_jobs<std::uint64_t>(data, result, packing, jobs);
       return result;
     default:
       return unsupported("unsupported-dtype", std::string("laying out constants of ") + name(data.dtype()));
   }
+}
+
+Result<Tensor> prepare_constant(const Tensor& data, const std::vector<std::int64_t>& shape, const loop::StorageMap& map) {
+  std::vector<Job> jobs;
+  Tensor result = WEFT_TRY(prepare_constant(data, shape, map, jobs));
+  for (const Job& job : jobs) WEFT_TRY(job());
+  return result;
 }
 
 }  // namespace weft::compiler

@@ -1,7 +1,9 @@
 #include "runtime/cache.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -68,9 +70,23 @@ Result<Cache::Blobs> unpack(ByteSpan bytes) {
   return blobs;
 }
 
+// Tells one build of this code from another: the file that it was loaded from, by size and time.
+std::string build_identity() {
+  Dl_info where{};
+  struct stat file {};
+  const bool found = dladdr(reinterpret_cast<void*>(&default_directory), &where) != 0 && where.dli_fname != nullptr &&
+                     stat(where.dli_fname, &file) == 0;
+  if (!found && stat("/proc/self/exe", &file) != 0) return "";
+  return fmt::format("{} {}.{}", file.st_size, file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+}
+
 }  // namespace
 
-CacheKey::CacheKey() { add(knobs_cache_key()); }
+CacheKey::CacheKey() {
+  static const std::string identity = build_identity();
+  add(identity);
+  add(knobs_cache_key());
+}
 
 void CacheKey::add(std::string_view part) {
   text_ += fmt::format("{}:", part.size());

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "runtime/hostops/hostops.h"
 #include "runtime/pool.h"
@@ -68,27 +69,68 @@ SlotId base_of(const Plan& plan, SlotId slot) {
   return slot;
 }
 
-MemoryPlan plan_temps(const Plan& plan, const std::vector<std::int64_t>& bytes, std::vector<std::int64_t>& offsets) {
-  std::vector<int> first(plan.slots.size(), -1), last(plan.slots.size(), -1);
-  for (std::size_t k = 0; k < plan.steps.size(); ++k) {
-    Touch touch;
-    std::visit(touch, plan.steps[k]);
-    for (SlotId s : touch.slots) {
-      if (s < 0) continue;
-      SlotId b = base_of(plan, s);
-      if (first[b] < 0) first[b] = static_cast<int>(k);
-      last[b] = static_cast<int>(k);
+// When each slot's memory is first and last touched, aliases counted as what they stand for; -1: never.
+struct Life {
+  std::vector<int> first, last;
+
+  explicit Life(const Plan& plan) : first(plan.slots.size(), -1), last(plan.slots.size(), -1) {
+    for (std::size_t k = 0; k < plan.steps.size(); ++k) {
+      Touch touch;
+      std::visit(touch, plan.steps[k]);
+      for (SlotId s : touch.slots) {
+        if (s < 0) continue;
+        SlotId b = base_of(plan, s);
+        if (first[b] < 0) first[b] = static_cast<int>(k);
+        last[b] = static_cast<int>(k);
+      }
     }
   }
+};
+
+// By slot: the slot whose memory it takes over; itself where it has memory of its own.
+std::vector<SlotId> memory_owners(const Plan& plan, const Life& life, const std::vector<std::int64_t>& bytes) {
+  std::vector<SlotId> owner(plan.slots.size());
+  std::iota(owner.begin(), owner.end(), SlotId{0});
+  for (std::size_t k = 0; k < plan.steps.size(); ++k) {
+    const auto* launch = std::get_if<Launch>(&plan.steps[k]);
+    if (!launch) continue;
+    std::vector<SlotId> buffers;
+    for (SlotId s : launch->buffers) buffers.push_back(base_of(plan, s));
+    auto temp_at = [&](SlotId s, int when) { return plan.slots[s].kind == Slot::Kind::Temp && when == static_cast<int>(k); };
+    std::vector<SlotId> taken;
+    for (const InPlace& pair : launch->in_place) {
+      const SlotId out = buffers[pair.output], in = buffers[pair.input];
+      const bool possible = temp_at(out, life.first[out]) && temp_at(in, life.last[in]) && bytes[out] == bytes[in] &&
+                            std::count(buffers.begin(), buffers.end(), in) == 1 &&
+                            std::count(buffers.begin(), buffers.end(), out) == 1 && owner[out] == out &&
+                            std::count(taken.begin(), taken.end(), in) == 0;
+      if (!possible) continue;
+      owner[out] = owner[in];
+      taken.push_back(in);
+    }
+  }
+  return owner;
+}
+
+MemoryPlan plan_temps(const Plan& plan, const std::vector<std::int64_t>& bytes, std::vector<std::int64_t>& offsets) {
+  const Life life(plan);
+  const std::vector<SlotId> owner = memory_owners(plan, life, bytes);
   std::vector<LiveBlock> blocks;
-  std::vector<SlotId> owner;
+  std::vector<int> block_of(plan.slots.size(), -1);
   for (std::size_t s = 0; s < plan.slots.size(); ++s) {
-    if (plan.slots[s].kind != Slot::Kind::Temp || first[s] < 0) continue;
-    blocks.push_back({bytes[s], first[s], last[s]});
-    owner.push_back(static_cast<SlotId>(s));
+    if (plan.slots[s].kind != Slot::Kind::Temp || life.first[s] < 0) continue;
+    int& block = block_of[owner[s]];
+    if (block < 0) {
+      block = static_cast<int>(blocks.size());
+      blocks.push_back({bytes[s], life.first[s], life.last[s]});
+    }
+    blocks[block].first = std::min(blocks[block].first, life.first[s]);
+    blocks[block].last = std::max(blocks[block].last, life.last[s]);
   }
   MemoryPlan memory = plan_memory(blocks);
-  for (std::size_t k = 0; k < owner.size(); ++k) offsets[owner[k]] = memory.offsets[k];
+  for (std::size_t s = 0; s < plan.slots.size(); ++s) {
+    if (block_of[owner[s]] >= 0) offsets[s] = memory.offsets[block_of[owner[s]]];
+  }
   return memory;
 }
 

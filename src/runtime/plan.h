@@ -43,11 +43,18 @@ struct LaunchVariant {
   std::vector<Dim> sizes;
 };
 
+// An output of a launch that may lie in an input's memory when both have as many bytes and nothing else reads the input
+// from this step on: indices into Launch::buffers.
+struct InPlace {
+  std::int32_t output = 0, input = 0;
+};
+
 struct Launch {
   std::vector<LaunchVariant> variants;    // first match wins; the last is unguarded
   std::vector<SlotId> buffers;            // per Memory buffer of the kernel (alike for all variants)
   std::vector<std::string> checks;        // what check code i+1 means
   std::int32_t info = -1;                 // index into Plan::infos
+  std::vector<InPlace> in_place;
 };
 
 // A host op: runs on tensors, may bind symbols, makes its results.

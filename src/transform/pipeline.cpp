@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "base/knobs.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "transform/passes.h"
 
 namespace weft::transform {
@@ -35,6 +37,30 @@ std::optional<Precision> parse_precision(std::string_view name) {
   if (name == "high") return Precision::High;
   if (name == "medium") return Precision::Medium;
   return std::nullopt;
+}
+
+namespace {
+
+// Those that the environment switches off; one that does not exist is a warning.
+const std::vector<std::string>& passes_off_by_knob() {
+  static const std::vector<std::string> off = [] {
+    std::vector<std::string> known, named = knob_names(Knob::PassesOff);
+    for (const Pass& pass : passes()) known.push_back(pass.name);
+    for (const std::string& name : named) {
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      const std::string hint = did_you_mean(name, known);
+      warn(fmt::format("{}: there is no pass '{}'{}{}", info(Knob::PassesOff).variable, name, hint.empty() ? "" : "; ", hint));
+    }
+    return named;
+  }();
+  return off;
+}
+
+}  // namespace
+
+PassOptions::PassOptions() : off(passes_off_by_knob()) {
+  const std::int64_t most = knob_integer(Knob::PassLimit);
+  if (most < static_cast<std::int64_t>(passes().size())) limit = static_cast<int>(most);
 }
 
 Result<graph::Graph> optimize(const graph::Graph& graph, const PassOptions& options) {

@@ -18,7 +18,9 @@ enum class Precision : std::uint8_t {
 };
 std::optional<Precision> parse_precision(std::string_view name);  // "highest", "high", "medium"
 
+// As WEFT_PASSES_OFF and WEFT_PASS_LIMIT say, until changed.
 struct PassOptions {
+  PassOptions();
   Precision precision = Precision::Highest;
   std::vector<std::string> off;      // passes by name that do not run
   int limit = -1;                    // at most this many passes run, in order (bisection); -1: all

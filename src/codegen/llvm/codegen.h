@@ -1,4 +1,4 @@
-// Kernel IR to machine code with LLVM. All functions of a graph go into one object, which the runtime caches and loads.
+// Kernel IR to machine code with LLVM. The functions of a graph go into a few objects, which the runtime caches and loads.
 //
 // The emitter writes vector code in its final form, so no IR passes run. Generated code calls nothing but memcpy,
 // memset and memmove; everything transcendental was expanded before (kernel::expand_math).
@@ -35,12 +35,11 @@ struct Entry {
 
 struct Timing {
   double emit_ms = 0;     // Kernel IR to LLVM IR
-  double codegen_ms = 0;  // LLVM IR to an object; with several jobs the sum over them
+  double codegen_ms = 0;  // LLVM IR to an object
   double link_ms = 0;     // handing objects to the linker, which works at the first lookup
 };
 
 struct Options {
-  int jobs = 1;            // threads; each makes one object
   bool verify = false;     // run LLVM's verifier
   Timing* timing = nullptr;  // added to
 };
@@ -49,10 +48,8 @@ using Object = std::vector<char>;
 
 Result<std::string> emit_llvm_ir(std::span<const Entry> entries, const TargetDesc& target);
 Result<std::string> emit_assembly(std::span<const Entry> entries, const TargetDesc& target);
+// May be called from several threads at once.
 Result<Object> compile_object(std::span<const Entry> entries, const TargetDesc& target, const Options& options = {});
-// At most options.jobs objects that together hold all entries; which entry is where depends on nothing but the input.
-Result<std::vector<Object>> compile_objects(std::span<const Entry> entries, const TargetDesc& target,
-                                            const Options& options);
 
 // Machine code in memory, until destroyed. The objects' bytes are not needed after load().
 class LoadedCode {

@@ -1,9 +1,6 @@
 // From kernels to LLVM IR, assembly and objects.
 #include <algorithm>
 #include <chrono>
-#include <numeric>
-#include <optional>
-#include <thread>
 
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/IRBuilder.h>
@@ -109,29 +106,6 @@ Result<Object> compile_one(std::span<const Entry> entries, const TargetDesc& tar
   return Object(bytes.begin(), bytes.end());
 }
 
-std::size_t instructions(const ssa::Block& block) {
-  std::size_t n = block.insts.size();
-  for (const auto& inst : block.insts) {
-    for (const auto& region : inst.regions) n += instructions(region);
-  }
-  return n;
-}
-
-// Largest first, each to the part with the least to do.
-std::vector<std::vector<Entry>> distribute(std::span<const Entry> entries, std::size_t parts) {
-  std::vector<std::size_t> cost, order(entries.size()), load(parts);
-  for (const Entry& entry : entries) cost.push_back(instructions(entry.function->body) + 20);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return cost[a] > cost[b]; });
-  std::vector<std::vector<Entry>> result(parts);
-  for (std::size_t i : order) {
-    const std::size_t part = std::min_element(load.begin(), load.end()) - load.begin();
-    result[part].push_back(entries[i]);
-    load[part] += cost[i];
-  }
-  return result;
-}
-
 Result<std::string> emit_text(std::span<const Entry> entries, const TargetDesc& target, bool assembly) {
   Unit unit;
   WEFT_TRY(unit.emit(entries, target, true));
@@ -160,37 +134,6 @@ Result<Object> compile_object(std::span<const Entry> entries, const TargetDesc& 
     options.timing->codegen_ms += timing.codegen_ms;
   }
   return object;
-}
-
-Result<std::vector<Object>> compile_objects(std::span<const Entry> entries, const TargetDesc& target,
-                                            const Options& options) {
-  // A module costs about 1 ms before its first kernel: small graphs stay in one.
-  constexpr std::size_t least_per_part = 4;
-  const std::size_t most = std::max<std::size_t>(1, entries.size() / least_per_part);
-  const std::size_t jobs = std::clamp<std::size_t>(options.jobs < 1 ? 1 : options.jobs, 1, most);
-  const auto parts = distribute(entries, jobs);
-  std::vector<Timing> timings(jobs);
-  std::vector<std::optional<Result<Object>>> made(jobs);
-  auto work = [&](std::size_t i) {
-    // An invariant that fails must not end the process from a thread without a handler.
-    try {
-      made[i].emplace(compile_one(parts[i], target, options.verify, timings[i]));
-    } catch (const Error& error) {
-      made[i].emplace(error);
-    }
-  };
-  std::vector<std::thread> threads;
-  for (std::size_t i = 1; i < jobs; ++i) threads.emplace_back(work, i);
-  work(0);
-  for (auto& thread : threads) thread.join();
-  std::vector<Object> objects;
-  for (std::size_t i = 0; i < jobs; ++i) {
-    objects.push_back(WEFT_TRY(std::move(*made[i])));
-    if (!options.timing) continue;
-    options.timing->emit_ms += timings[i].emit_ms;
-    options.timing->codegen_ms += timings[i].codegen_ms;
-  }
-  return objects;
 }
 
 }  // namespace weft::codegen
