@@ -61,6 +61,7 @@ struct CompileOptions {
   int threads = 0;                      // of the program's runs; 0: as many as the process may use
   bool cache = true;                    // look compiled code up on disk and keep it there
   std::vector<std::string> passes_off;  // graph passes that do not run
+  std::string cpu = "native";           // at most these features: "x86-64", "x86-64-v2", "-v3", "-v4" or all there are
   std::string precision = "highest";    // of f32 products: "highest", "high" or "medium"; docs/semantics.md
 };
 

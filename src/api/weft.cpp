@@ -98,6 +98,9 @@ Result<Program> compile(const Model& model, const CompileOptions& options) {
     const auto precision = transform::parse_precision(options.precision);
     if (!precision) return user_error("unknown-precision", "there is no such precision").found(options.precision).suggest("there is highest, high, medium");
     how.passes.precision = *precision;
+    if (!restrict_to_level(how.machine, options.cpu)) {
+      return user_error("unknown-cpu", "this machine is no such CPU").found(options.cpu).suggest("there is native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4");
+    }
     state->exact_options = options;
     state->exact_options.passes_off.push_back("winograd");
     state->compiled = WEFT_TRY(compiler::compile(*model.state->graph, how));

@@ -13,6 +13,8 @@
 #include <cpuid.h>
 #endif
 
+#include "base/knobs.h"
+
 namespace weft {
 namespace {
 
@@ -177,9 +179,34 @@ bool Machine::has(std::string_view feature) const {
   return std::find(features.begin(), features.end(), feature) != features.end();
 }
 
-Machine host_machine() {
+Machine measured_machine() {
   static const Machine machine = measure();
   return machine;
+}
+
+Machine host_machine() {
+  static const Machine machine = [] {
+    Machine m = measured_machine();
+    remove_features(m, knob_names(Knob::CpuFeatures));
+    return m;
+  }();
+  return machine;
+}
+
+void remove_features(Machine& m, const std::vector<std::string>& names) {
+  std::vector<std::string> gone;
+  for (const std::string& name : names) gone.push_back(name.substr(name.starts_with('-') ? 1 : 0));
+  // LLVM's features imply each other along these lines.
+  const auto remove = [&](const std::string& prefix) { gone.push_back(prefix); };
+  for (std::size_t k = 0; k < gone.size(); ++k) {
+    if (gone[k] == "avx") remove("avx2"), remove("fma"), remove("f16c");
+    if (gone[k] == "avx2") remove("avx512"), remove("avxvnni");
+    if (gone[k] == "avx512f") remove("avx512");
+  }
+  std::erase_if(m.features, [&](const std::string& f) {
+    return std::any_of(gone.begin(), gone.end(), [&](const std::string& prefix) { return !prefix.empty() && f.starts_with(prefix); });
+  });
+  derive_from_features(m);
 }
 
 bool restrict_to_level(Machine& m, std::string_view level) {

@@ -35,7 +35,12 @@ struct Machine {
   bool has(std::string_view feature) const;
 };
 
-Machine host_machine();  // measured once
+Machine measured_machine();  // this one, measured once
+Machine host_machine();      // the same less what WEFT_CPU_FEATURES takes away
+
+// Takes away the features that begin with one of the names. A name is "-avx512vnni" or "-amx"; what needs a feature that
+// is gone goes with it.
+void remove_features(Machine& machine, const std::vector<std::string>& names);
 
 // The machine cut down to a level: "x86-64" (SSE2), "x86-64-v2", "x86-64-v3" (AVX2), "x86-64-v4" (AVX-512), "native".
 // False when the level's name is unknown or the machine has less.

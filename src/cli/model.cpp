@@ -58,8 +58,13 @@ void add_run_options(CLI::App& app, ModelArguments& a) {
   add_option(app, "--input", a.inputs, "NAME=FILE.npy, NAME=random, zeros, ones or range:LO:HI (default random)");
   add_option(app, "--threads", a.threads, "threads (default: as many as this process may use)", {0, 4096});
   add_option(app, "--off", a.passes_off, "a graph pass that is left out; see 'weft opt --list'");
+  add_cpu_option(app, a.cpu);
   add_option(app, "--precision", a.precision, "of f32 products: highest, high or medium");
   add_flag(app, "--no-cache", a.no_cache, "neither look compiled code up on disk nor keep it there");
+}
+
+void add_cpu_option(CLI::App& app, std::string& cpu) {
+  add_option(app, "--cpu", cpu, "use no more than x86-64, x86-64-v2, x86-64-v3 or x86-64-v4 has");
 }
 
 void add_target_option(CLI::App& app, std::string& target) {
@@ -101,6 +106,7 @@ Result<Program> compile_model(const Model& model, const ModelArguments& a) {
   options.threads = a.threads;
   options.passes_off = a.passes_off;
   options.precision = a.precision;
+  options.cpu = a.cpu;
   options.cache = !a.no_cache;
   return compile(model, options);
 }

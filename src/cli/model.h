@@ -23,11 +23,13 @@ struct ModelArguments {
   std::vector<std::string> passes_off;
   bool no_cache = false;
   std::string precision = "highest";
+  std::string cpu = "native";
 };
 
 void add_model_options(CLI::App& app, ModelArguments& arguments, bool required = true);  // MODEL --dim --fixed
 void add_run_options(CLI::App& app, ModelArguments& arguments);  // those, and --input --threads ...
 void add_target_option(CLI::App& app, std::string& target);
+void add_cpu_option(CLI::App& app, std::string& cpu);
 
 Result<void> require_target(const std::string& target);
 Result<void> require_passes(const std::vector<std::string>& passes);

@@ -58,7 +58,7 @@ bool unpack_scratch(const codegen::Object& bytes, std::vector<runtime::KernelEnt
 }  // namespace
 
 KernelSet::KernelSet(const Options& options, Report& report) : options_(options), report_(report) {
-  const codegen::TargetDesc& target = codegen::host_target();
+  const codegen::TargetDesc target = codegen::target_for(options_.machine);
   key_.add(codegen::version());
   key_.add(target.cpu);
   key_.add(target.features);
@@ -150,7 +150,7 @@ Result<void> KernelSet::dump_code() const {
   const std::vector<kernel::Function> functions = WEFT_TRY(lower_all());
   std::vector<codegen::Entry> listed;
   for (const auto& function : functions) listed.push_back({&function, function.name});
-  const codegen::TargetDesc& target = codegen::host_target();
+  const codegen::TargetDesc target = codegen::target_for(options_.machine);
   if (wants("llvm")) dump("llvm", "module", WEFT_TRY(codegen::emit_llvm_ir(listed, target)));
   if (wants("asm")) dump("asm", "module", WEFT_TRY(codegen::emit_assembly(listed, target)));
   return {};
@@ -186,7 +186,7 @@ Result<void> KernelSet::compile(Part& part) {
   for (const auto& function : functions) listed.push_back({&function, function.name});
   codegen::Options how;
   how.timing = &part.timing;
-  part.object = WEFT_TRY(codegen::compile_object(listed, codegen::host_target(), how));
+  part.object = WEFT_TRY(codegen::compile_object(listed, codegen::target_for(options_.machine), how));
   return {};
 }
 

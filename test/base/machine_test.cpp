@@ -39,5 +39,24 @@ TEST(Machine, LevelsCutDown) {
   EXPECT_FALSE(restrict_to_level(m, "x86-64-v9"));
 }
 
+TEST(Machine, FeaturesAreTakenAwayWithWhatNeedsThem) {
+  Machine m;
+  m.features = {"amx-bf16", "amx-tile", "avx", "avx2", "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl", "avx512vnni", "avxvnni", "fma", "sse4.2"};
+  remove_features(m, {"-amx"});
+  EXPECT_FALSE(m.has("amx-tile"));
+  EXPECT_EQ(m.vector_bits, 512);
+  EXPECT_TRUE(m.has_vnni);
+  remove_features(m, {"-avx512vnni", "avxvnni"});
+  EXPECT_FALSE(m.has_vnni);
+  EXPECT_TRUE(m.has_avx512);
+  Machine no_avx2 = m;
+  remove_features(no_avx2, {"-avx2"});
+  EXPECT_EQ(no_avx2.vector_bits, 256);
+  EXPECT_FALSE(no_avx2.has("avx512f"));
+  remove_features(m, {"-avx"});
+  EXPECT_EQ(m.features, std::vector<std::string>{"sse4.2"});
+  EXPECT_EQ(m.vector_bits, 128);
+}
+
 }  // namespace
 }  // namespace weft

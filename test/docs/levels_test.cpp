@@ -18,6 +18,7 @@ Machine machine() {
   Machine m;
   m.vector_bits = 256;
   m.has_fma = true;
+  m.features = {"avx", "avx2", "f16c", "fma", "popcnt", "sse4.1", "sse4.2"};
   m.cores = 2;
   return m;
 }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/machine.h"
 #include "kernel/kernel.h"
 #include "runtime/kernel_abi.h"
 
@@ -25,6 +26,7 @@ struct TargetDesc {
 };
 
 const TargetDesc& host_target();  // the running CPU, by its feature bits
+TargetDesc target_for(const Machine& machine);  // of the running CPU's architecture, with the machine's features alone
 std::string version();            // of LLVM and of what else shapes the code; part of cache keys
 
 // A function under the symbol name that the caller chose for it, unique in its object.

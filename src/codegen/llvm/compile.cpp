@@ -44,6 +44,8 @@ Isa isa_of(const llvm::TargetMachine& machine) {
   if (!machine.getTargetTriple().isX86()) return {};
   Isa isa;
   isa.avx512 = subtarget.checkFeatures("+avx512f,+avx512vl,+avx512dq,+avx512bw");
+  isa.fma = subtarget.checkFeatures("+fma") || isa.avx512;
+  isa.f16c = subtarget.checkFeatures("+f16c") || isa.avx512;
   return isa;
 }
 

@@ -53,6 +53,13 @@ const TargetDesc& host_target() {
   return target;
 }
 
+TargetDesc target_for(const Machine& machine) {
+  if (machine.features == measured_machine().features) return host_target();
+  TargetDesc result{host_target().triple, "x86-64", "-prefer-256-bit"};
+  for (const std::string& feature : machine.features) result.features += ",+" + feature;
+  return result;
+}
+
 Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const TargetDesc& desc) {
   initialize_llvm();
   const llvm::Triple triple(desc.triple);

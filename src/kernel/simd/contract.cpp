@@ -31,6 +31,12 @@ bool is_idempotent(Combine combine) { return combine != Combine::Sum && combine 
 
 }  // namespace
 
+// sum + a * b: what a machine without fused multiplications is not made to imitate one for.
+ValueId Lowering::accumulate(ValueId a, ValueId b, ValueId sum) {
+  if (has_fma_ && is_float(b_.type(sum).dtype)) return b_.scalar(ScalarOp::Fma, {a, b, sum});
+  return b_.add(sum, b_.mul(a, b));
+}
+
 // k is outermost, so that a step's loads are used at once: a vector of b for all rows, a scalar of
 // a for all columns.
 Value Lowering::dot(const Inst& inst) {
@@ -49,8 +55,7 @@ Value Lowering::dot(const Inst& inst) {
       const ValueId left = b_.splat(b_.cast(element(a, row, k), result.dtype), to.lanes);
       for (int i = 0; i < to.count; ++i) {
         ValueId& sum = sums[row * to.count + i];
-        sum = is_float(result.dtype) ? b_.scalar(ScalarOp::Fma, {left, right[i], sum})
-                                     : b_.add(sum, b_.mul(left, right[i]));
+        sum = accumulate(left, right[i], sum);
       }
     }
   }

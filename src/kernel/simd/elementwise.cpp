@@ -67,7 +67,7 @@ Value Lowering::elementwise(const Inst& inst, ScalarOp op) {
         registers.push_back(op == ScalarOp::Cast ? b_.cast(args[0], result.dtype)
                                                  : b_.bitcast(args[0], result.dtype));
       } else {
-        registers.push_back(b_.scalar(op, std::move(args)));
+        registers.push_back(op == ScalarOp::Fma ? accumulate(args[0], args[1], args[2]) : b_.scalar(op, std::move(args)));
       }
     }
   }

@@ -74,6 +74,7 @@ void Lowering::choose_width(const Machine& machine) {
   }
   element_bits_ = widest;
   width_ = std::max(1, machine.lanes(widest));
+  has_fma_ = machine.has_fma;
 }
 
 Result<Function> Lowering::run() {

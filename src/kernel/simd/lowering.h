@@ -48,6 +48,7 @@ class Lowering {
 
   // lower.cpp: structure
   void choose_width(const Machine& machine);
+  ValueId accumulate(ValueId a, ValueId b, ValueId sum);
   void block(const ssa::Block& block);
   void inst(const Inst& inst);
   void lower_for(const Inst& inst);
@@ -106,6 +107,7 @@ class Lowering {
   const tile::Function& f_;
   Builder b_;
   IndexMath math_;
+  bool has_fma_ = true;
   int width_ = 1;                 // lanes of a full vector
   int element_bits_ = 8;          // of the dtype that fills a vector with them
   std::vector<bool> by_element_;  // tiles that are used one scalar at a time: left operands of dots

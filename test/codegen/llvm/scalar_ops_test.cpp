@@ -145,12 +145,14 @@ void check_casts(const TargetDesc& target, const std::vector<int>& lanes_list) {
   }
 }
 
-TargetDesc avx2_target() {
+TargetDesc level(const char* name) {
   TargetDesc target = host_target();
-  target.cpu = "x86-64-v3";
+  target.cpu = name;
   target.features = "";
   return target;
 }
+TargetDesc avx2_target() { return level("x86-64-v3"); }
+TargetDesc sse4_target() { return level("x86-64-v2"); }
 
 void check_ldexp(const TargetDesc& target) {
   for (DType t : {DType::F32, DType::F64}) {
@@ -188,6 +190,9 @@ TEST(ScalarOps, CastsMatchEvaluation) { check_casts(host_target(), widths); }
 TEST(ScalarOps, LdexpForAnyExponent) { check_ldexp(host_target()); }
 
 #if defined(__x86_64__)
+TEST(ScalarOps, MatchEvaluationWithoutFma) { check_all(sse4_target(), std::vector<int>{0, 4}); }
+TEST(ScalarOps, CastsMatchEvaluationWithoutF16c) { check_casts(sse4_target(), std::vector<int>{0, 4, 8}); }
+TEST(ScalarOps, LdexpForAnyExponentWithoutFma) { check_ldexp(sse4_target()); }
 TEST(ScalarOps, LdexpForAnyExponentOnAvx2) { check_ldexp(avx2_target()); }
 TEST(ScalarOps, MatchEvaluationOnAvx2) { check_all(avx2_target(), {0, 8}); }
 TEST(ScalarOps, CastsMatchEvaluationOnAvx2) { check_casts(avx2_target(), {0, 8}); }

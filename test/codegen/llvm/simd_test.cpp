@@ -11,6 +11,7 @@ namespace {
 Machine avx512() {
   Machine m;
   m.vector_bits = 512;
+  m.has_fma = true;
   return m;
 }
 
@@ -58,6 +59,7 @@ TEST(Simd, MatmulRunsCompiled) {
   for (const int bits : {128, 256, 512}) {
     Machine machine;
     machine.vector_bits = bits;
+    machine.has_fma = true;
     const kernel::Function lowered = kernel::lower_simd(f, machine).value();
     ASSERT_EQ(build(lowered).run({&x, &w, &y}, sizes, 0, 2), 0);
     EXPECT_TRUE(x.intact() && w.intact() && y.intact());

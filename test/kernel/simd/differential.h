@@ -97,6 +97,7 @@ std::vector<View> views(std::vector<Bytes>& buffers) {
 
 inline Machine machine_of(int vector_bytes) {
   Machine m;
+  m.has_fma = true;
   m.vector_bits = vector_bytes * 8;
   return m;
 }

@@ -31,13 +31,18 @@ Value* Emitter::scalar(ScalarOp op, const ssa::Type& from, const ssa::Type& to, 
       if (narrow_float) result = widen(narrow(result, t), t);
       result = unary_float(ScalarOp::Floor, result);
     }
-    if (op == ScalarOp::Fma) result = b_.CreateIntrinsic(Intrinsic::fma, {x[0]->getType()}, x);
+    if (op == ScalarOp::Fma) result = fma(t, x);
   } else {
     if (x.size() == 1) result = unary_int(op, t, x[0]);
     if (x.size() == 2) result = binary_int(op, t, x[0], x[1]);
     if (op == ScalarOp::Fma) result = b_.CreateAdd(b_.CreateMul(x[0], x[1]), x[2]);
   }
   return result && narrow_float ? narrow(result, t) : result;
+}
+
+Value* Emitter::fma(DType t, const std::vector<Value*>& x) {
+  if (isa_.fma) return b_.CreateIntrinsic(Intrinsic::fma, {x[0]->getType()}, x);
+  return t == DType::F64 ? soft_fma_f64(x[0], x[1], x[2]) : soft_fma_f32(x[0], x[1], x[2]);
 }
 
 Value* Emitter::unary_float(ScalarOp op, Value* x) {

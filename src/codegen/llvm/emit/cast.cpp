@@ -19,6 +19,7 @@ Value* same_number(Value* x, std::uint64_t v) { return llvm::ConstantInt::get(x-
 }  // namespace
 
 Value* Emitter::widen(Value* x, DType from) {
+  if (from == DType::F16 && !isa_.f16c) return soft_widen_f16(x);
   if (from == DType::F16) return b_.CreateFPExt(x, like(b_.getFloatTy(), x));
   if (from != DType::BF16) return x;
   Value* bits = b_.CreateZExt(x, like(b_.getInt32Ty(), x));
@@ -26,6 +27,7 @@ Value* Emitter::widen(Value* x, DType from) {
 }
 
 Value* Emitter::narrow(Value* x, DType to) {
+  if (to == DType::F16 && !isa_.f16c) return soft_narrow_f16(x);
   if (to == DType::F16) return b_.CreateFPTrunc(x, like(b_.getHalfTy(), x));
   if (to != DType::BF16) return x;
   // To nearest even by integers: x86's vcvtneps2bf16 would flush denormals.

@@ -29,6 +29,8 @@ Result<void> check_types(const kernel::Function& function);  // refuses dtypes t
 
 struct Isa {
   bool avx512 = false;  // with VL, DQ and BW: all vector widths, all element types
+  bool fma = false;
+  bool f16c = false;    // conversions between f16 and f32
 };
 
 class Emitter {
@@ -72,6 +74,7 @@ class Emitter {
 
   // arithmetic.cpp (any dtype), integer.cpp
   llvm::Value* scalar(ScalarOp op, const ssa::Type& from, const ssa::Type& to, std::vector<llvm::Value*> x);
+  llvm::Value* fma(DType t, const std::vector<llvm::Value*>& x);
   llvm::Value* unary_float(ScalarOp op, llvm::Value* x);
   llvm::Value* binary_float(ScalarOp op, llvm::Value* a, llvm::Value* b);
   llvm::Value* compare(ScalarOp op, DType t, llvm::Value* a, llvm::Value* b);
@@ -91,6 +94,12 @@ class Emitter {
   llvm::Value* round_to_odd(llvm::Value* x);        // f64 -> f32, so that a second rounding is exact
   llvm::Value* float_to_int(llvm::Value* x, DType from, DType to);
   llvm::Value* int_to_float(llvm::Value* x, DType from, DType to);
+
+  // soft.cpp
+  llvm::Value* soft_fma_f32(llvm::Value* x, llvm::Value* y, llvm::Value* z);
+  llvm::Value* soft_fma_f64(llvm::Value* x, llvm::Value* y, llvm::Value* z);
+  llvm::Value* soft_widen_f16(llvm::Value* x);
+  llvm::Value* soft_narrow_f16(llvm::Value* x);
 
   // vector.cpp
   llvm::Value* splat(llvm::Value* x, int lanes);
