@@ -23,7 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "zoo"))
 import zoo  # noqa: E402
 
-WAITING = {"ddddocr_int8", "piper_joe", "nakdimon", "tashkeel"}  # need not run yet; `weft check` says what they lack
+WAITING = {"ddddocr_int8"}  # need not run yet; `weft check` says what they lack
 
 PEER = """
 import json, sys, time, numpy as np, onnxruntime as ort

@@ -50,6 +50,9 @@ class Builder {
   ValueId cast(ValueId x, DType dtype, bool saturate = true);  // none if it is already that dtype
 
   ValueId reshape(ValueId x, Shape shape);                // none if equal
+  // x, said to have this shape: sizes that may be equal are taken to be, by reshapes that are checked when the sizes are
+  // known. Sizes that differ for certain, and a shape of another rank, are left for what uses the value to refuse.
+  ValueId assert_shape(ValueId x, const Shape& shape);
   ValueId transpose(ValueId x, std::vector<std::int64_t> axes);
   // NumPy rules: trailing axes align. A size that may equal the target's is asserted to, by a reshape that is checked
   // when the sizes are known.

@@ -47,25 +47,34 @@ Result<Shape> Builder::broadcast_shapes(const std::vector<Shape>& shapes) const 
   return common;
 }
 
+// One axis at a time, so that equal element counts mean equal sizes: [a, b] claimed to be [b, a] must not pass.
+ValueId Builder::assert_shape(ValueId x, const Shape& target) {
+  const int rank = static_cast<int>(target.size());
+  for (int axis = 0; x >= 0 && type(x).rank() == rank && axis < rank; ++axis) {
+    Shape sizes = shape(x);
+    if (graph_.facts.known_equal(sizes[axis], target[axis]) || known_different(graph_.facts, sizes[axis], target[axis])) continue;
+    sizes[axis] = target[axis];
+    x = reshape(x, std::move(sizes));
+  }
+  return x;
+}
+
 // x with its sizes replaced by those that they must equal for x to broadcast to `shape`.
 ValueId Builder::assert_sizes(ValueId x, const Shape& target) {
   Shape sizes = shape(x);
   const std::size_t offset = target.size() - sizes.size();
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const Dim& t = target[offset + i];
-    const bool settled = sizes[i].is(1) || graph_.facts.known_equal(sizes[i], t);
-    if (!settled && !known_different(graph_.facts, sizes[i], t)) sizes[i] = t;
+    if (!sizes[i].is(1)) sizes[i] = target[offset + i];
   }
-  return reshape(x, sizes);
+  return assert_shape(x, sizes);
 }
 
 // The same for one axis of x, whatever its size.
 ValueId Builder::assert_size(ValueId x, std::size_t axis, const Dim& size) {
   if (x < 0 || axis >= shape(x).size()) return x;
   Shape sizes = shape(x);
-  if (graph_.facts.known_equal(sizes[axis], size) || known_different(graph_.facts, sizes[axis], size)) return x;
   sizes[axis] = size;
-  return reshape(x, sizes);
+  return assert_shape(x, sizes);
 }
 
 ValueId Builder::broadcast_to(ValueId x, Shape target) {
@@ -189,8 +198,8 @@ void Builder::pair_sizes(ValueId& a, const Axes& a_axes, ValueId& b, const Axes&
     if (graph_.facts.known_equal(x, y) || known_different(graph_.facts, x, y)) continue;
     (x.is_const() ? y : x) = x.is_const() ? x : y;
   }
-  a = reshape(a, std::move(left));
-  b = reshape(b, std::move(right));
+  a = assert_shape(a, left);
+  b = assert_shape(b, right);
 }
 
 ValueId Builder::dot(ValueId a, ValueId b, Axes lhs_batch, Axes rhs_batch, Axes lhs_contract,

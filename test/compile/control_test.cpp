@@ -167,6 +167,16 @@ TEST(Late, SizesFromData) {
         {{f32({5}, {1, 0, 3, 0, -2})}, {f32({2}, {0, 0})}, {f32({0}, {})}});
 }
 
+TEST(Late, ASizeFromARow) {
+  check(R"(graph @t(%0 "x": i64[n]) -> (i64[k]) where n in 1.., k in 0..100 {
+    %1 = reduce_max %0 {axes=[0]} : i64[]
+    bind %1 {shape=[k]}
+    %2 = iota {dtype=i64, shape=[k], axis=0} : i64[k]
+    return %2
+  })",
+        {{i64({3}, {1, 4, 2})}, {i64({1}, {0})}});
+}
+
 TEST(Late, BranchesThatBindASize) {
   check(R"(graph @t(%0 "x": f32[n], %1 "go": bool[]) -> (f32[z]) where n in 0.. {
     %2 = if %1, %0 : i64[1, z] regions {

@@ -48,6 +48,21 @@ TEST(Builder, UnrelatedSymbolsAreAssertedToBeEqual) {
   EXPECT_EQ(g.def(g.def(sum)->operands[1])->op, Op::Reshape);
 }
 
+// [a, b] and [b, a] hold as many elements, whatever a and b are: each axis is asserted by itself.
+TEST(Builder, SizesAreAssertedAxisByAxis) {
+  Graph g;
+  const ValueId x = g.add_input({DType::F32, {Dim::symbol("a"), Dim::symbol("b")}}, "x");
+  const ValueId y = g.add_input({DType::F32, {Dim::symbol("b"), Dim::symbol("a")}}, "y");
+  Builder b(g);
+  g.set_outputs({b.binary(Op::Add, x, y)});
+  ASSERT_TRUE(b.status().ok()) << b.status().error().what();
+  const auto run = [&](std::vector<std::int64_t> left, std::vector<std::int64_t> right) {
+    return interpret(g, {Tensor::zeros(DType::F32, std::move(left)).value(), Tensor::zeros(DType::F32, std::move(right)).value()}).ok();
+  };
+  EXPECT_TRUE(run({3, 3}, {3, 3}));
+  EXPECT_FALSE(run({2, 3}, {3, 2}));
+}
+
 TEST(Builder, SizesThatDifferAreAnErrorThatNamesTheOrigin) {
   Graph g;
   Builder b(g);

@@ -98,7 +98,7 @@ class Planner {
   // ---- units ----
 
   bool may_join(const Unit& unit, const Node& node, NodeId id) const {
-    if (plan_.unit_of[id] >= 0) return false;
+    if (plan_.unit_of[id] >= 0 || node.results.empty()) return false;
     const Node& seed = g_.node(unit.seed);
     if (unit.kind == UnitKind::Contraction) {
       const Shape& space = g_.type(seed.results[0]).shape;

@@ -13,6 +13,18 @@ using graph::Node;
 using graph::ValueId;
 using GOp = graph::Op;
 
+namespace {
+
+// Shapes that differ in one axis only: the element counts are equal, so that axis is too, by another name.
+bool renames_one_axis(const Shape& from, const Shape& to) {
+  if (from.size() != to.size()) return false;
+  std::size_t other = 0;
+  for (std::size_t d = 0; d < from.size(); ++d) other += from[d] == to[d] ? 0 : 1;
+  return other == 1;
+}
+
+}  // namespace
+
 DType compute_dtype(DType t) { return is_float(t) && bits(t) < 32 ? DType::F32 : t; }
 
 void Reader::note(const Node& node) {
@@ -167,6 +179,7 @@ std::vector<ExprId> Reader::linear_to_coordinates(ExprId linear, const Shape& sh
 // `to` is the shape that `at` indexes, `from` the operand's. Axes are matched in runs of equal products, so that only
 // runs that really regroup elements pay for division.
 std::vector<ExprId> Reader::reshape_coordinates(const Shape& from, const Shape& to, const std::vector<ExprId>& at) {
+  if (renames_one_axis(from, to)) return at;
   std::vector<ExprId> result;
   std::size_t f = 0, t = 0;
   auto emit_run = [&](std::size_t f_end, std::size_t t_end) {

@@ -35,7 +35,8 @@ Result<void> scatter_elements(NodeContext& c) {
   std::int64_t axis = WEFT_TRY(c.axis(c.integer("axis", 0), c.rank(0)));
   Attrs attrs;
   attrs.set(Attr::Axis, axis).set(Attr::Combine, c.text("reduction", "none"));
-  c.out(0, c.b.node(Op::ScatterElements, {c.in(0), c.in(1), c.in(2)}, std::move(attrs)));
+  const ValueId updates = c.b.assert_shape(c.in(2), c.shape(1));
+  c.out(0, c.b.node(Op::ScatterElements, {c.in(0), c.in(1), updates}, std::move(attrs)));
   return {};
 }
 
@@ -49,7 +50,15 @@ Result<void> scatter_nd(NodeContext& c) {
     shape.back() = c.rank(0) - (c.rank(2) - (rank - 1));
     indices = c.b.reshape(indices, shape);
   }
-  c.out(0, c.b.node(Op::ScatterNd, {c.in(0), indices, c.in(2)}, std::move(attrs)));
+  // One slice of the data for each index.
+  Shape slices = c.b.shape(indices);
+  const Dim depth = slices.empty() ? Dim(0) : slices.back();
+  if (!slices.empty()) slices.pop_back();
+  if (depth.is_const() && depth.value() >= 0 && depth.value() <= c.rank(0)) {
+    slices.insert(slices.end(), c.shape(0).begin() + depth.value(), c.shape(0).end());
+  }
+  const ValueId updates = c.b.assert_shape(c.in(2), slices);
+  c.out(0, c.b.node(Op::ScatterNd, {c.in(0), indices, updates}, std::move(attrs)));
   return {};
 }
 

@@ -5,12 +5,14 @@
 #include "frontend/onnx/import/node_context.h"
 #include "frontend/onnx/ops/conv.h"
 #include "frontend/onnx/reader/validate.h"
+#include "ops/quantize.h"
 
 namespace weft::onnx {
 
 namespace {
 
 using graph::Op;
+using ops::to_integers;
 
 // A scale or zero point spread over `shape`: one for all, one per index of the axis, or one per block along it.
 Result<ValueId> spread(NodeContext& c, int operand, const Shape& shape, const char* what) {
@@ -43,14 +45,6 @@ Result<DType> type_attribute(NodeContext& c, const char* name, DType fallback) {
   return *t;
 }
 
-// round(x) + zero point, held within `to`; x is a float, zero_point of dtype `to` (or absent, < 0).
-ValueId to_integers(NodeContext& c, ValueId x, ValueId zero_point, DType to) {
-  DType wide = c.b.dtype(x) == DType::F64 ? DType::F64 : DType::F32;
-  ValueId y = c.b.cast(c.b.unary(Op::Round, x), wide);
-  if (zero_point >= 0) y = c.b.binary(Op::Add, y, c.b.cast(zero_point, wide));
-  return c.b.cast(y, to);
-}
-
 Result<void> quantize(NodeContext& c) {
   const Shape shape = c.shape(0);
   DType to = WEFT_TRY(type_attribute(c, "output_dtype", DType::U8));
@@ -64,7 +58,7 @@ Result<void> quantize(NodeContext& c) {
   ValueId x = c.b.binary(Op::Div, c.b.cast(c.in(0), compute), scale);
   ValueId zero_point = c.has(2) ? WEFT_TRY(spread(c, 2, shape, "y_zero_point")) : -1;
   if (is_int(to)) {
-    c.out(0, to_integers(c, x, zero_point, to));
+    c.out(0, to_integers(c.b, x, zero_point, to));
     return {};
   }
   if (!is_float(to)) return c.bad("the result must be integers or floats");
@@ -91,20 +85,10 @@ Result<void> dequantize(NodeContext& c) {
 }
 
 Result<void> dynamic_quantize(NodeContext& c) {
-  DType t = c.dtype(0);
-  ValueId x = c.in(0), zero = c.b.scalar(t, 0);
-  std::vector<std::int64_t> axes;
-  for (std::int64_t d = 0; d < c.rank(0); ++d) axes.push_back(d);
-  // The range always holds 0.
-  ValueId high = c.b.binary(Op::Max, c.b.reduce(Op::ReduceMax, x, axes), zero);
-  ValueId low = c.b.binary(Op::Min, c.b.reduce(Op::ReduceMin, x, axes), zero);
-  ValueId span = c.b.binary(Op::Sub, high, low);
-  span = c.b.select(c.b.binary(Op::Eq, span, zero), c.b.scalar(t, 1), span);
-  ValueId scale = c.b.binary(Op::Div, span, c.b.scalar(t, 255));
-  ValueId zero_point = to_integers(c, c.b.unary(Op::Neg, c.b.binary(Op::Div, low, scale)), -1, DType::U8);
-  c.out(0, to_integers(c, c.b.binary(Op::Div, x, scale), zero_point, DType::U8));
-  c.out(1, scale);
-  c.out(2, zero_point);
+  const ops::Quantized q = ops::quantize_dynamically(c.b, c.in(0));
+  c.out(0, q.values);
+  c.out(1, q.scale);
+  c.out(2, q.zero_point);
   return {};
 }
 
@@ -130,7 +114,7 @@ ValueId rescaled(NodeContext& c, ValueId sums, ValueId a_scale, ValueId b_scale,
   ValueId factor = c.b.binary(Op::Mul, c.b.cast(a_scale, DType::F32), c.b.cast(b_scale, DType::F32));
   factor = c.b.binary(Op::Div, factor, c.b.cast(c.b.reshape(c.in(y_scale), {}), DType::F32));
   ValueId y = c.b.binary(Op::Mul, c.b.cast(sums, DType::F32), factor);
-  return to_integers(c, y, c.b.reshape(c.in(y_zero_point), {}), c.dtype(y_zero_point));
+  return to_integers(c.b, y, c.b.reshape(c.in(y_zero_point), {}), c.dtype(y_zero_point));
 }
 
 Result<void> matmul_integer(NodeContext& c) {

@@ -78,13 +78,14 @@ struct Layer {
   std::vector<GateActivation> activations;
 };
 
-Result<Layer> layer_of(NodeContext& c, Cell cell, std::vector<std::string> fallback) {
+// `rows_last`: W and R are [directions, inputs or hidden, rows] instead of [directions, rows, inputs or hidden].
+Result<Layer> layer_of(NodeContext& c, Cell cell, std::vector<std::string> fallback, bool rows_last = false) {
   std::string direction = c.text("direction", "forward");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
     return c.bad(fmt::format("unknown direction '{}'", direction));
   }
   if (c.rank(0) != 3 || c.rank(1) != 3 || c.rank(2) != 3) return c.bad("X, W and R must have rank 3");
-  Layer layer{cell, direction == "bidirectional" ? 2 : 1, c.integer("layout", 0) != 0, 0, c.shape(2)[2], {}};
+  Layer layer{cell, direction == "bidirectional" ? 2 : 1, c.integer("layout", 0) != 0, 0, c.shape(2)[rows_last ? 1 : 2], {}};
   layer.batch = c.shape(0)[layer.batch_first ? 0 : 1];
   layer.activations = WEFT_TRY(activations_of(c, std::move(fallback), static_cast<std::size_t>(layer.directions)));
   if (!layer.hidden.is_const()) return c.missing("a hidden size that is not known");
@@ -94,9 +95,10 @@ Result<Layer> layer_of(NodeContext& c, Cell cell, std::vector<std::string> fallb
   Dim rows = layer.hidden * ops::gate_count(cell);
   for (int i : {1, 2}) {
     const Shape s = c.shape(i);
-    if ((s[0].is_const() && !s[0].is(layer.directions)) || (s[1].is_const() && !(s[1] == rows))) {
+    const Dim& found = s[rows_last ? 2 : 1];
+    if ((s[0].is_const() && !s[0].is(layer.directions)) || (found.is_const() && !(found == rows))) {
       return c.bad(fmt::format("{} has the wrong shape", i == 1 ? "W" : "R"))
-          .expected(fmt::format("[{}, {}, ...]", layer.directions, rows.str()))
+          .expected(fmt::format("[{}, {}]", layer.directions, rows_last ? "..., " + rows.str() : rows.str() + ", ..."))
           .found(str(s));
     }
   }
@@ -140,11 +142,12 @@ Result<Recurrence> one_direction(NodeContext& c, const Layer& layer, std::int64_
   return r;
 }
 
-Result<void> recurrent(NodeContext& c, Cell cell, std::vector<std::string> activations) {
-  Layer layer = WEFT_TRY(layer_of(c, cell, std::move(activations)));
+using OneDirection = Result<Recurrence> (*)(NodeContext&, const Layer&, std::int64_t);
+
+Result<void> recurrent(NodeContext& c, const Layer& layer, OneDirection direction) {
   std::vector<ValueId> ys, hs, cs;
   for (std::int64_t d = 0; d < layer.directions; ++d) {
-    ops::Recurred r = ops::recur(c.b, WEFT_TRY(one_direction(c, layer, d)));
+    ops::Recurred r = ops::recur(c.b, WEFT_TRY(direction(c, layer, d)));
     WEFT_TRY(c.b.status());
     Shape y = c.b.shape(r.y), state{Dim(1), layer.batch, layer.hidden};
     y.insert(y.begin() + 1, Dim(1));
@@ -163,9 +166,37 @@ Result<void> recurrent(NodeContext& c, Cell cell, std::vector<std::string> activ
   return {};
 }
 
-Result<void> rnn(NodeContext& c) { return recurrent(c, Cell::Rnn, {"Tanh"}); }
-Result<void> gru(NodeContext& c) { return recurrent(c, Cell::Gru, {"Sigmoid", "Tanh"}); }
-Result<void> lstm(NodeContext& c) { return recurrent(c, Cell::Lstm, {"Sigmoid", "Tanh", "Tanh"}); }
+const std::vector<std::string> kLstmActivations{"Sigmoid", "Tanh", "Tanh"};
+
+Result<void> rnn(NodeContext& c) { return recurrent(c, WEFT_TRY(layer_of(c, Cell::Rnn, {"Tanh"})), one_direction); }
+Result<void> gru(NodeContext& c) {
+  return recurrent(c, WEFT_TRY(layer_of(c, Cell::Gru, {"Sigmoid", "Tanh"})), one_direction);
+}
+Result<void> lstm(NodeContext& c) {
+  return recurrent(c, WEFT_TRY(layer_of(c, Cell::Lstm, kLstmActivations)), one_direction);
+}
+
+// Integer weights of one direction, less their zero point, as [rows, inputs or hidden] in i32.
+ValueId quantised_weights(NodeContext& c, int weights, int zero_point, std::int64_t d) {
+  const auto wide = [&](int operand) { return c.b.cast(at(c, c.in(operand), d), DType::I32); };
+  return c.b.transpose(c.b.binary(graph::Op::Sub, wide(weights), wide(zero_point)), {1, 0});
+}
+
+Result<Recurrence> quantised_direction(NodeContext& c, const Layer& layer, std::int64_t d) {
+  Recurrence r = WEFT_TRY(one_direction(c, layer, d));
+  r.w = quantised_weights(c, 1, 9, d);
+  r.w_scale = at(c, c.in(8), d);
+  r.r = quantised_weights(c, 2, 11, d);
+  r.r_scale = at(c, c.in(10), d);
+  return r;
+}
+
+Result<void> dynamic_quantize_lstm(NodeContext& c) {
+  for (int i : {8, 9, 10, 11}) {
+    if (!c.has(i) || (c.rank(i) != 1 && c.rank(i) != 2)) return c.bad("scales and zero points are [directions] or [directions, rows]");
+  }
+  return recurrent(c, WEFT_TRY(layer_of(c, Cell::Lstm, kLstmActivations, true)), quantised_direction);
+}
 
 constexpr OpEntry kOps[] = {
     {"RNN", 7, kOpsetMax, 3, 6, "activation_alpha activation_beta activations clip direction hidden_size layout", rnn},
@@ -173,6 +204,9 @@ constexpr OpEntry kOps[] = {
      "activation_alpha activation_beta activations clip direction hidden_size layout linear_before_reset", gru},
     {"LSTM", 7, kOpsetMax, 3, 8,
      "activation_alpha activation_beta activations clip direction hidden_size input_forget layout", lstm},
+    {"DynamicQuantizeLSTM", 1, kOpsetMax, 3, 12,
+     "activation_alpha activation_beta activations clip direction hidden_size input_forget", dynamic_quantize_lstm,
+     "com.microsoft"},
 };
 
 }  // namespace
