@@ -3,6 +3,8 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
+#include <set>
 
 #include "base/knobs.h"
 #include "base/machine.h"
@@ -10,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/table.h"
 #include "codegen/llvm/codegen.h"
+#include "compile/limits.h"
 #include "runtime/cache.h"
 #include "runtime/pool.h"
 #include "target/target.h"
@@ -50,7 +53,13 @@ std::string devices_text(const target::Info& info) {
   return text.empty() ? "no device" : text;
 }
 
-Result<int> doctor() {
+std::string limits_text(int threads) {
+  const auto limits = compiler::known_limits(threads);
+  if (!limits) return "not measured; 'weft doctor --measure' takes a second";
+  return fmt::format("{:.0f} GFLOP/s of f32, {:.1f} GB/s read from memory", limits->gflops, limits->gbytes);
+}
+
+Result<int> doctor(bool measure) {
   const Machine m = host_machine();
   const codegen::TargetDesc& target = codegen::host_target();
   fmt::print("weft        {}\n", version());
@@ -60,6 +69,10 @@ Result<int> doctor() {
   fmt::print("caches      {}\n", caches_of(m));
   const runtime::ThreadCount threads = runtime::decide_threads();
   fmt::print("threads     {} ({})\n", threads.threads, threads.why);
+  for (int n : std::set<int>{1, threads.threads}) {
+    if (measure) WEFT_TRY(compiler::measure_limits(n));
+    fmt::print("{:<11} {}\n", fmt::format("{} thread{}", n, n == 1 ? "" : "s"), limits_text(n));
+  }
   fmt::print("target      {}, tuned for {}\n", target.triple, target.cpu);
   fmt::print("features    {}\n", joined(m.features, " "));
   fmt::print("cache       {}\n", cache_text());
@@ -79,6 +92,10 @@ Result<int> doctor() {
 
 }  // namespace
 
-Action add_doctor(CLI::App&) { return doctor; }
+Action add_doctor(CLI::App& app) {
+  auto measure = std::make_shared<bool>(false);
+  add_flag(app, "--measure", *measure, "measure what the machine can do at most, and remember it");
+  return [measure] { return doctor(*measure); };
+}
 
 }  // namespace weft::cli
