@@ -30,6 +30,7 @@ Executable::~Executable() = default;
 Result<void> Executable::run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs,
                              const RunOptions& options) const {
   try {
+    ActiveRun active;
     Bindings none;
     return Run(*this, inputs, outputs, options, none, Run::Role::Whole).execute();
   } catch (const Error& e) {
@@ -270,7 +271,7 @@ Result<void> Run::launch_here(const Launch& launch, const LaunchSizes& sizes) {
   std::int64_t status = 0;
   LaunchContext context{kernel.fn,        arguments.data(),        sizes.sizes.data(),
                         memory_->scratch, aligned(kernel.scratch), &status};
-  parallel_for(sizes.grid, std::min(threads_, sizes.threads), run_range, &context);
+  parallel_for(sizes.grid, std::min(fair_share(threads_), sizes.threads), run_range, &context);
   if (status != 0) return failed_check(launch, status);
   return {};
 }

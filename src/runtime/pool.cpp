@@ -142,10 +142,13 @@ class Pool {
   void* context_ = nullptr;
 };
 
+std::atomic<int> g_runs{0};
+
 Pool* g_pool = nullptr;
 std::once_flag g_once;
 
 void after_fork_in_child() {
+  g_runs = 0;
   // The old pool's state and threads belong to the parent: leave it be and start another.
   if (g_pool) g_pool = new Pool;
 }
@@ -174,6 +177,14 @@ const ThreadCount& decide_threads() {
     return ThreadCount{std::min(threads, kMaxThreads), why};
   }();
   return decided;
+}
+
+ActiveRun::ActiveRun() { g_runs.fetch_add(1, std::memory_order_relaxed); }
+ActiveRun::~ActiveRun() { g_runs.fetch_sub(1, std::memory_order_relaxed); }
+
+int fair_share(int threads) {
+  const int runs = g_runs.load(std::memory_order_relaxed);
+  return runs <= 1 ? threads : std::min(threads, std::max(1, decide_threads().threads / runs));
 }
 
 void parallel_for(std::int64_t count, int threads, RangeBody body, void* context) {

@@ -21,4 +21,15 @@ constexpr int kMaxThreads = 256;      // of one parallel region
 using RangeBody = void (*)(void* context, std::int64_t begin, std::int64_t end, int worker);
 void parallel_for(std::int64_t count, int threads, RangeBody body, void* context);
 
+// Counts a run for as long as it exists. With several at once each takes its share of the machine's threads: all of them
+// on all threads would only wait for each other.
+class ActiveRun {
+ public:
+  ActiveRun();
+  ~ActiveRun();
+  ActiveRun(const ActiveRun&) = delete;
+  ActiveRun& operator=(const ActiveRun&) = delete;
+};
+int fair_share(int threads);  // of one run that asks for so many
+
 }  // namespace weft::runtime

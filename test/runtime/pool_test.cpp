@@ -66,6 +66,19 @@ TEST(Pool, LimitsOfThreadsMayChange) {
   for (int k = 0; k < 2000; ++k) ASSERT_TRUE(runs(1 + k % 50, 1 + k % 5)) << k;
 }
 
+TEST(Pool, RunsAtOnceShareTheThreads) {
+  const int all = decide_threads().threads;
+  EXPECT_EQ(fair_share(8), 8);
+  ActiveRun one;
+  EXPECT_EQ(fair_share(8), 8);
+  {
+    ActiveRun two;
+    EXPECT_EQ(fair_share(8), std::min(8, std::max(1, all / 2)));
+    EXPECT_EQ(fair_share(1), 1);
+  }
+  EXPECT_EQ(fair_share(8), 8);
+}
+
 TEST(Pool, CalledFromManyThreads) {
   std::atomic<int> wrong{0};
   std::vector<std::thread> callers;
