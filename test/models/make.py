@@ -44,7 +44,7 @@ def attention():
     gelu = h.make_function("local", "gelu", ["a"], ["b"],
                            [n("Constant", [], ["c"], value_float=1.702), n("Mul", ["a", "c"], ["s"]), n("Sigmoid", ["s"], ["g"]), n("Mul", ["a", "g"], ["b"])],
                            [h.make_opsetid("", 18)])
-    nodes = [n("Shape", ["x"], ["s"]), n("Gather", ["s", "zero"], ["len"], axis=0), n("Unsqueeze", ["len", "first"], ["len1"]),
+    nodes = [n("Shape", ["x"], ["s"]), n("Gather", ["s", "second"], ["len"], axis=0), n("Unsqueeze", ["len", "first"], ["len1"]),
              n("Concat", ["one1", "len1", "heads"], ["to"], axis=0),
              n("MatMul", ["x", "wq"], ["q0"]), n("Reshape", ["q0", "to"], ["q1"]), n("Transpose", ["q1"], ["q"], perm=[0, 2, 1, 3]),
              n("Transpose", ["q1"], ["k"], perm=[0, 2, 3, 1]), n("MatMul", ["q", "k"], ["a"]), n("Softmax", ["a"], ["p"]),
@@ -55,7 +55,7 @@ def attention():
              n("Pad", ["wh", "pads"], ["pd"]), n("Slice", ["pd", "from", "till"], ["sl"]),
              n("Resize", ["sl", "", "scales"], ["y"], mode="nearest")]
     save("attention", nodes, [info("x", [1, "seq", 8])], [info("y", ["o0", "o1", "o2", "o3"])],
-         weights(wq=(8, 8), wc=(2, 2, 3, 3)) + constants(zero=0, first=[0], one1=[1], heads=[2, 4], pads=[0, 0, 1, 1, 0, 0, 1, 0], **{"from": [0], "till": [1]})
+         weights(wq=(8, 8), wc=(2, 2, 3, 3)) + constants(second=1, first=[0], one1=[1], heads=[2, 4], pads=[0, 0, 1, 1, 0, 0, 1, 0], **{"from": [0], "till": [1]})
          + [nh.from_array(np.array(True), "cond"), nh.from_array(np.array([1, 1, 2, 1], np.float32), "scales")],
          [gelu], (("", 18), ("local", 1)))
 
