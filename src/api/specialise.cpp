@@ -9,8 +9,6 @@ namespace {
 
 constexpr std::int64_t kMostElements = 64;  // of an input that is compiled in by value
 
-bool is_setting(const Tensor& t) { return t.rank() <= 1 && t.size() <= kMostElements && !is_string(t.dtype()); }
-
 // The sizes that the inputs give to the model's named (and nameless) dimensions.
 void add_sizes(const onnx::Model& source, const std::map<std::string, Tensor>& inputs, LoadOptions& options) {
   for (const onnx::ValueInfo& info : source.graph->inputs) {
@@ -25,6 +23,8 @@ void add_sizes(const onnx::Model& source, const std::map<std::string, Tensor>& i
 }
 
 }  // namespace
+
+bool is_setting(const Tensor& t) { return t.rank() <= 1 && t.size() <= kMostElements && !is_string(t.dtype()); }
 
 Result<Specialised> load_for(const std::string& path, LoadOptions options,
                              const std::map<std::string, Tensor>& inputs) {

@@ -14,6 +14,9 @@ struct Specialised {
   std::string note;  // what was fixed, for the user; empty when nothing was
 };
 
+// Small enough to be compiled in by value: a scalar or a short list.
+bool is_setting(const Tensor& tensor);
+
 // `inputs` by name; those that are missing are left as they are.
 Result<Specialised> load_for(const std::string& path, LoadOptions options, const std::map<std::string, Tensor>& inputs);
 

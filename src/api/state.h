@@ -14,6 +14,7 @@ namespace weft {
 struct Model::State {
   std::string path;
   onnx::Model source;
+  onnx::ImportOptions how;  // `source` became `graph` with these
   std::shared_ptr<const graph::Graph> graph;
   std::vector<Port> inputs, outputs;
   double load_ms = 0, import_ms = 0;

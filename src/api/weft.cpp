@@ -69,7 +69,7 @@ Result<Model> load(const std::string& path, const LoadOptions& options) {
       WEFT_TRY(onnx::validate(state->source));
     }
     compiler::Clock clock(state->import_ms);
-    onnx::ImportOptions how;
+    onnx::ImportOptions& how = state->how;
     how.ranges = options.ranges;
     how.fixed = options.sizes;
     how.given = options.given;

@@ -1,10 +1,12 @@
 // weft diff: the first value that compiled code gets wrong, with what it was made of.
 //
 // First the graph passes are held against the graph as given. Then the graph as compiled gets every value that its
-// kernels store as an output, runs both ways, and the values are compared in the order in which they are made.
+// kernels store as an output, runs both ways, and the values are compared in the order in which they are made. Whatever
+// differs, the smallest part of the ONNX model that shows it is written as a case that `weft conformance` runs.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 
 #include "api/state.h"
@@ -27,7 +29,7 @@ using Tensors = std::vector<Tensor>;
 struct DiffArguments : ModelArguments {
   double rtol = 1e-3, atol = 1e-4;
   bool levels = false;
-  std::string output_dir;
+  std::string output_dir = "weft-reproducer";
 };
 
 Difference differ(const Tensor& got, const Tensor& want, const DiffArguments& a) {
@@ -107,6 +109,12 @@ std::vector<ValueId> read_by(const Graph& g, const loop::Step& step) {
   return values;
 }
 
+std::vector<std::string> origins_of(const Graph& g, const loop::Step& step) {
+  if (step.kind == loop::Step::Kind::Kernel) return step.group.origins;
+  const graph::Node& node = g.node(step.node);
+  return {node.origin ? node.origin->node : info(node.op).name};
+}
+
 std::string value_name(const Graph& g, ValueId v) {
   return g.value(v).name.empty() ? fmt::format("%{}", v) : g.value(v).name;
 }
@@ -153,28 +161,22 @@ Result<void> print_levels(const Graph& g, const loop::Step& step, const Tensors&
   return {};
 }
 
-Result<int> report_value(const Graph& g, const loop::Partition& partition, ValueId v, const std::string& what,
-                         const Tensors& values, const Tensors& inputs, const DiffArguments& a) {
+Result<void> report_value(const Graph& g, const loop::Partition& partition, ValueId v, const std::string& what,
+                          const Tensors& values, const Tensors& inputs, const DiffArguments& a,
+                          std::vector<std::string>& suspects) {
   const loop::Step* step = step_of(g, partition, v);
   if (!step) return internal_error("a value that no step makes");
-  const std::vector<std::string> origins = step->kind == loop::Step::Kind::Kernel
-                                               ? step->group.origins
-                                               : std::vector<std::string>{info(g.node(step->node).op).name};
-  fmt::print("first wrong value: {} {}, made by {}\n{}\n\n", value_name(g, v), str(g.type(v)), joined(origins, " + "), what);
-  const std::vector<ValueId> read = read_by(g, *step);
-  print_inputs(g, read, values);
+  suspects = origins_of(g, *step);
+  fmt::print("first wrong value: {} {}, made by {}\n{}\n\n", value_name(g, v), str(g.type(v)), joined(suspects, " + "), what);
+  print_inputs(g, read_by(g, *step), values);
   if (a.levels) WEFT_TRY(print_levels(g, *step, values, inputs, a));
-  if (!a.output_dir.empty()) {
-    const Piece piece = WEFT_TRY(cut(g, read, {v}));
-    WEFT_TRY(write_piece(a.output_dir, piece, values));
-    fmt::print("\nreproducer in {}: piece.graph and its inputs\n", a.output_dir);
-  }
-  return kFailure;
+  return {};
 }
 
-Result<Tensors> run_compiled(const Graph& g, const Tensors& inputs, const DiffArguments& a) {
+Result<Tensors> run_compiled(const Graph& g, const Tensors& inputs, const DiffArguments& a,
+                             const std::vector<std::string>& passes_off) {
   compiler::Options options;
-  for (const transform::Pass& pass : transform::passes()) options.passes.off.push_back(pass.name);
+  options.passes.off = passes_off;
   options.cache = !a.no_cache;
   options.jobs = a.threads;
   const compiler::Compiled compiled = WEFT_TRY(compiler::compile(g, options));
@@ -186,34 +188,66 @@ Result<Tensors> run_compiled(const Graph& g, const Tensors& inputs, const DiffAr
   return outputs;
 }
 
-Result<int> diff(const DiffArguments& a) {
-  const Model model = WEFT_TRY(load_model(a));
-  const Tensors inputs = WEFT_TRY(model_inputs(model, a));
+// The first difference, printed; false where there is none. Labels of the nodes that may be at fault go to `suspects`.
+Result<bool> find_difference(const Model& model, const Tensors& inputs, const DiffArguments& a,
+                             std::vector<std::string>& suspects) {
   if (const std::string pass = WEFT_TRY(wrong_pass(*model.state->graph, inputs, a)); !pass.empty()) {
     fmt::print("the graph pass '{}' changes the result\n", pass);
-    return kFailure;
+    return true;
   }
   transform::PassOptions passes;
   passes.off.insert(passes.off.end(), a.passes_off.begin(), a.passes_off.end());
   Graph g = WEFT_TRY(transform::optimize(*model.state->graph, passes));
   const loop::Partition partition = WEFT_TRY(loop::lower(g));
   const std::vector<ValueId> watched = made_values(g, partition);
-  const Tensors plain = WEFT_TRY(run_compiled(g, inputs, a));
+  std::vector<std::string> all_off;  // the graph is optimised already
+  for (const transform::Pass& pass : transform::passes()) all_off.push_back(pass.name);
+  const Tensors plain = WEFT_TRY(run_compiled(g, inputs, a, all_off));
   const Tensors right = WEFT_TRY(graph::interpret(g, inputs));
   g.set_outputs(watched);
-  const Tensors got = WEFT_TRY(run_compiled(g, inputs, a));
+  const Tensors got = WEFT_TRY(run_compiled(g, inputs, a, all_off));
   const Tensors want = WEFT_TRY(graph::interpret(g, inputs));
   const Tensors values = WEFT_TRY(known_values(g, partition, watched, inputs, want));
   for (std::size_t i = 0; i < watched.size(); ++i) {
     const Difference d = differ(got[i], want[i], a);
-    if (!d.within()) return report_value(g, partition, watched[i], describe(d, got[i], want[i]), values, inputs, a);
+    if (d.within()) continue;
+    WEFT_TRY(report_value(g, partition, watched[i], describe(d, got[i], want[i]), values, inputs, a, suspects));
+    return true;
   }
   if (!same(plain, right, a)) {
     fmt::print("the outputs differ, but no value does once all of them are kept: the fault depends on fusion or memory\n");
-    return kFailure;
+    return true;
   }
   fmt::print("no difference: {} values compared\n", watched.size());
-  return kSuccess;
+  return false;
+}
+
+Result<void> write_reproducer(const Model& model, const Tensors& inputs, const std::vector<std::string>& suspects,
+                              const DiffArguments& a) {
+  const Compiled compiled = [&](const Graph& g, const Tensors& given) { return run_compiled(g, given, a, a.passes_off); };
+  const auto right = [&](const Tensor& got, const Tensor& want) { return differ(got, want, a).within(); };
+  const auto found = WEFT_TRY(find_reproducer(model, inputs, suspects, compiled, right));
+  if (!found) {
+    fmt::print("\nno part of the model differs when it is compiled on its own: there is no reproducer but the model\n");
+    return {};
+  }
+  double atol = std::numeric_limits<double>::infinity();
+  for (const Tensor& want : found->want) atol = std::min(atol, a.atol * largest_magnitude(want));
+  WEFT_TRY(write_case(a.output_dir, *found, {a.rtol, atol}));
+  std::vector<std::string> labels;
+  for (const onnx::Node& node : found->model.graph->nodes) labels.push_back(node.label());
+  fmt::print("\nreproducer in {}: {} of {} nodes ({})\nit fails by itself: weft conformance {}\n", a.output_dir, labels.size(),
+             model.state->source.graph->nodes.size(), joined(labels, ", ", 4), a.output_dir);
+  return {};
+}
+
+Result<int> diff(const DiffArguments& a) {
+  const Model model = WEFT_TRY(load_model(a));
+  const Tensors inputs = WEFT_TRY(model_inputs(model, a));
+  std::vector<std::string> suspects;
+  if (!WEFT_TRY(find_difference(model, inputs, a, suspects))) return kSuccess;
+  WEFT_TRY(write_reproducer(model, inputs, suspects, a));
+  return kFailure;
 }
 
 }  // namespace
@@ -225,7 +259,7 @@ Action add_diff(CLI::App& app) {
   add_option(app, "--atol", a->atol, "tolerance relative to the value's largest magnitude");
   add_flag(app, "--levels", a->levels, "run the kernel's loop, tile and kernel forms, each by its interpreter");
   add_option(app, "--output-dir", a->output_dir,
-             "a folder that receives the smallest reproducer: piece.graph (Graph IR as text) and its inputs as .npy");
+             "a folder that receives the smallest part of the model that differs: model.onnx and its data");
   return [a] { return diff(*a); };
 }
 

@@ -1,23 +1,34 @@
-// The smallest part of a graph that computes some values from others, as files.
+// The smallest part of a model that shows a difference, as a case in the layout of the ONNX backend suite.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/compare.h"
+#include "frontend/onnx/part.h"
 #include "graph/graph.h"
+#include "weft/weft.h"
 
 namespace weft::cli {
 
-struct Piece {
-  graph::Graph graph;
-  std::vector<graph::ValueId> inputs;  // of the whole graph, in the order of the piece's inputs
+struct Reproducer {
+  onnx::NodeNumbers nodes;           // of the model's main graph
+  onnx::Model model;                 // those nodes
+  std::vector<Tensor> inputs, want;  // of that model; `want` is the interpreter's
 };
 
-// What lies between `inputs` (constants need not be among them) and `outputs`.
-Result<Piece> cut(const graph::Graph& graph, const std::vector<graph::ValueId>& inputs,
-                  const std::vector<graph::ValueId>& outputs);
+// What is held against the interpreter: runs the graph compiled.
+using Compiled = std::function<Result<std::vector<Tensor>>(const graph::Graph&, const std::vector<Tensor>&)>;
 
-// FOLDER/piece.graph, input_N.npy, and constant_HASH.npy for the constants that the text names by their hash.
-Result<void> write_piece(const std::string& folder, const Piece& piece, const std::vector<Tensor>& values);
+// Tries the suspects (labels of nodes) one by one, then together, then more and more of what precedes them; without
+// suspects, the shortest beginning of the model that fails is found first. Nothing when no part fails on its own.
+Result<std::optional<Reproducer>> find_reproducer(const Model& model, const std::vector<Tensor>& inputs,
+                                                  const std::vector<std::string>& suspects, const Compiled& compiled,
+                                                  const std::function<bool(const Tensor&, const Tensor&)>& right);
+
+// FOLDER/model.onnx, case.json, test_data_set_0/{input,output}_N.pb, and the inputs once more as input_N.npy.
+Result<void> write_case(const std::string& folder, const Reproducer& reproducer, const Tolerance& tolerance);
 
 }  // namespace weft::cli

@@ -125,6 +125,9 @@ struct Graph {
   Properties metadata_props;
 };
 
+// The names that a subgraph takes from outside, in order of first use.
+std::vector<std::string> free_names(const Graph& graph);
+
 struct Function {
   std::string name;
   std::string domain;

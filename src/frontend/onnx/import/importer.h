@@ -79,9 +79,6 @@ class Importer {
   Result<void> call_function(const Node& node, const Function& function);
   bool poison_if_needed(const Node& node);
   void poison(const Node& node);
-  std::vector<std::string> free_names(const Graph& graph) const;
-  void collect_free(const Graph& graph, std::set<std::string> defined, std::vector<std::string>& into,
-                    std::set<std::string>& seen) const;
 
   const Model& model_;
   const ImportOptions& options_;

@@ -7,33 +7,6 @@
 
 namespace weft::onnx {
 
-void Importer::collect_free(const Graph& graph, std::set<std::string> defined, std::vector<std::string>& into,
-                            std::set<std::string>& seen) const {
-  for (const ValueInfo& v : graph.inputs) defined.insert(v.name);
-  for (const NamedTensor& t : graph.initializers) defined.insert(t.name);
-  auto use = [&](const std::string& name) {
-    if (!name.empty() && !defined.count(name) && seen.insert(name).second) into.push_back(name);
-  };
-  for (const Node& node : graph.nodes) {
-    for (const std::string& name : node.inputs) use(name);
-    for (const Attribute& a : node.attributes) {
-      if (const auto* g = a.as<GraphPtr>()) collect_free(**g, defined, into, seen);
-      if (const auto* list = a.as<std::vector<GraphPtr>>()) {
-        for (const GraphPtr& g : *list) collect_free(*g, defined, into, seen);
-      }
-    }
-    for (const std::string& name : node.outputs) defined.insert(name);
-  }
-  for (const ValueInfo& v : graph.outputs) use(v.name);
-}
-
-std::vector<std::string> Importer::free_names(const Graph& graph) const {
-  std::vector<std::string> names;
-  std::set<std::string> seen;
-  collect_free(graph, {}, names, seen);
-  return names;
-}
-
 Result<std::vector<ValueId>> Importer::captures(const std::vector<GraphPtr>& subgraphs) {
   std::vector<ValueId> captured;
   for (const GraphPtr& subgraph : subgraphs) {

@@ -1,22 +1,17 @@
 // AttributeProto.
 #include <fmt/format.h>
 
+#include "frontend/onnx/fields.h"
 #include "frontend/onnx/reader/decoder.h"
 
 namespace weft::onnx {
 namespace {
 
-// AttributeProto's fields beside the values.
-enum : std::uint32_t { kName = 1, kDeclared = 20, kRefAttrName = 21 };
-
-// The field that holds a value of each AttributeType.
-constexpr std::uint32_t kValueField[] = {0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 22, 23, 14, 15};
-constexpr int kTypes = static_cast<int>(std::size(kValueField));
-static_assert(std::variant_size_v<AttributeValue> == std::size(kValueField));
+constexpr int kTypes = static_cast<int>(std::size(AttributeProto::kValue));
 
 AttributeType type_of_field(std::uint32_t field) {
   for (int i = 1; i < kTypes; ++i) {
-    if (kValueField[i] == field) return static_cast<AttributeType>(i);
+    if (AttributeProto::kValue[i] == field) return static_cast<AttributeType>(i);
   }
   return AttributeType::Undefined;
 }
@@ -96,9 +91,9 @@ Result<Attribute> Decoder::attribute(std::string_view message, int depth) {
   Attribute out;
   std::int64_t declared = 0;
   Result<void> done = each(message, "AttributeProto", [&](const Field& f) -> Result<void> {
-    if (f.number == kName) return text_into(f, "name", out.name);
-    if (f.number == kRefAttrName) return text_into(f, "ref_attr_name", out.ref_attr_name);
-    if (f.number == kDeclared) {
+    if (f.number == AttributeProto::Name) return text_into(f, "name", out.name);
+    if (f.number == AttributeProto::RefAttrName) return text_into(f, "ref_attr_name", out.ref_attr_name);
+    if (f.number == AttributeProto::Type) {
       declared = WEFT_TRY(integer(f, "type"));
       return {};
     }

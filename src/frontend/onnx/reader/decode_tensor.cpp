@@ -4,40 +4,24 @@
 #include <algorithm>
 #include <cstring>
 
+#include "frontend/onnx/fields.h"
 #include "frontend/onnx/reader/decoder.h"
 
 namespace weft::onnx {
 namespace {
 
-// TensorProto's fields.
-enum : std::uint32_t {
-  kDims = 1,
-  kDataType = 2,
-  kSegment = 3,
-  kFloatData = 4,
-  kInt32Data = 5,
-  kStringData = 6,
-  kInt64Data = 7,
-  kName = 8,
-  kRawData = 9,
-  kDoubleData = 10,
-  kUint64Data = 11,
-  kExternalData = 13,
-  kDataLocation = 14,
-};
-
 // The typed field that holds elements of this type, and its name.
 std::pair<std::uint32_t, const char*> typed_field(DType dtype) {
   switch (dtype) {
-    case DType::Str: return {kStringData, "string_data"};
+    case DType::Str: return {TensorProto::StringData, "string_data"};
     case DType::F32:
-    case DType::C64: return {kFloatData, "float_data"};
+    case DType::C64: return {TensorProto::FloatData, "float_data"};
     case DType::F64:
-    case DType::C128: return {kDoubleData, "double_data"};
-    case DType::I64: return {kInt64Data, "int64_data"};
+    case DType::C128: return {TensorProto::DoubleData, "double_data"};
+    case DType::I64: return {TensorProto::Int64Data, "int64_data"};
     case DType::U32:
-    case DType::U64: return {kUint64Data, "uint64_data"};
-    default: return {kInt32Data, "int32_data"};
+    case DType::U64: return {TensorProto::Uint64Data, "uint64_data"};
+    default: return {TensorProto::Int32Data, "int32_data"};
   }
 }
 
@@ -85,30 +69,30 @@ Result<void> Decoder::tensor_field(const Field& f, TensorFields& into) {
   };
   const bool packed = f.type == WireType::Bytes;
   switch (f.number) {
-    case kDims: return push_integers(f, "dims", into.dims, static_cast<std::size_t>(limits_.rank));
-    case kDataType: into.data_type = WEFT_TRY(integer(f, "data_type")); return {};
-    case kSegment: return unsupported("tensor-segment", "tensors in segments are not supported");
-    case kName: return text_into(f, "name", into.name);
-    case kRawData: into.raw = WEFT_TRY(view(f, "raw_data")); return {};
-    case kStringData: WEFT_TRY(view(f, "string_data")); return use_typed(1);
-    case kFloatData:
-    case kDoubleData: {
-      const std::size_t width = f.number == kFloatData ? 4 : 8;
+    case TensorProto::Dims: return push_integers(f, "dims", into.dims, static_cast<std::size_t>(limits_.rank));
+    case TensorProto::DataType: into.data_type = WEFT_TRY(integer(f, "data_type")); return {};
+    case TensorProto::Segment: return unsupported("tensor-segment", "tensors in segments are not supported");
+    case TensorProto::Name: return text_into(f, "name", into.name);
+    case TensorProto::RawData: into.raw = WEFT_TRY(view(f, "raw_data")); return {};
+    case TensorProto::StringData: WEFT_TRY(view(f, "string_data")); return use_typed(1);
+    case TensorProto::FloatData:
+    case TensorProto::DoubleData: {
+      const std::size_t width = f.number == TensorProto::FloatData ? 4 : 8;
       if (packed && f.bytes.size() % width == 0) return use_typed(f.bytes.size() / width);
       if (f.type == (width == 4 ? WireType::Fixed32 : WireType::Fixed64)) return use_typed(1);
       return wrong_type(f, "float_data or double_data");
     }
-    case kInt32Data:
-    case kInt64Data:
-    case kUint64Data: {
+    case TensorProto::Int32Data:
+    case TensorProto::Int64Data:
+    case TensorProto::Uint64Data: {
       if (f.type == WireType::Varint) return use_typed(1);
       if (!packed) return wrong_type(f, "int32_data, int64_data or uint64_data");
       // Each varint ends in a byte without the top bit.
       return use_typed(static_cast<std::size_t>(std::count_if(
           f.bytes.begin(), f.bytes.end(), [](char c) { return (static_cast<unsigned char>(c) & 0x80) == 0; })));
     }
-    case kExternalData: return property(f, "external_data", into.external_data);
-    case kDataLocation: into.external = WEFT_TRY(integer(f, "data_location")) == 1; return {};
+    case TensorProto::ExternalData: return property(f, "external_data", into.external_data);
+    case TensorProto::DataLocation: into.external = WEFT_TRY(integer(f, "data_location")) == 1; return {};
     default: return {};
   }
 }
@@ -164,7 +148,7 @@ Result<weft::Tensor> Decoder::from_entries(const TensorFields& fields, DType dty
   weft::Tensor out = WEFT_TRY(weft::Tensor::empty(dtype, fields.dims));
   auto* to = out.as_mutable<char>();
   const auto store = [&](std::uint64_t value) -> Result<void> {
-    if (fields.typed == kInt32Data) value = static_cast<std::uint64_t>(static_cast<std::int32_t>(value));
+    if (fields.typed == TensorProto::Int32Data) value = static_cast<std::uint64_t>(static_cast<std::int32_t>(value));
     if (!is_float(dtype) && !fits(static_cast<std::int64_t>(value), dtype)) {
       return bad_tensor(fmt::format("the value {} does not fit {}", static_cast<std::int64_t>(value), name(dtype)));
     }
@@ -176,7 +160,7 @@ Result<weft::Tensor> Decoder::from_entries(const TensorFields& fields, DType dty
   WEFT_TRY(each(fields.message, "TensorProto", [&](const Field& f) -> Result<void> {
     if (f.number != fields.typed) return {};
     if (f.type != WireType::Bytes) return store(f.bits);
-    if (f.number == kFloatData || f.number == kDoubleData) {
+    if (f.number == TensorProto::FloatData || f.number == TensorProto::DoubleData) {
       if (!f.bytes.empty()) std::memcpy(to, f.bytes.data(), f.bytes.size());
       to += f.bytes.size();
       return {};
@@ -205,7 +189,7 @@ Result<weft::Tensor> Decoder::from_strings(const TensorFields& fields, std::int6
   WEFT_TRY(reserve(values, fields.entries));
   WEFT_TRY(charge(8 * kAllocation));
   WEFT_TRY(each(fields.message, "TensorProto", [&](const Field& f) -> Result<void> {
-    return f.number == kStringData ? push_text(f, "string_data", values) : Result<void>();
+    return f.number == TensorProto::StringData ? push_text(f, "string_data", values) : Result<void>();
   }));
   return weft::Tensor::strings(fields.dims, std::move(values));
 }
@@ -290,13 +274,13 @@ Result<void> Decoder::check_sparse(const SparseTensor& sparse) const {
 Result<SparseTensor> Decoder::sparse_tensor(std::string_view message) {
   SparseTensor out;
   WEFT_TRY(each(message, "SparseTensorProto", [&](const Field& f) -> Result<void> {
-    if (f.number == 1) {
+    if (f.number == SparseTensorProto::Values) {
       NamedTensor values = WEFT_TRY(tensor(WEFT_TRY(view(f, "values"))));
       out.name = std::move(values.name);
       out.values = std::move(values.tensor);
-    } else if (f.number == 2) {
+    } else if (f.number == SparseTensorProto::Indices) {
       out.indices = WEFT_TRY(tensor(WEFT_TRY(view(f, "indices")))).tensor;
-    } else if (f.number == 3) {
+    } else if (f.number == SparseTensorProto::Dims) {
       return push_integers(f, "dims", out.shape, static_cast<std::size_t>(limits_.rank));
     }
     return {};
