@@ -150,4 +150,22 @@ TEST_F(Commands, ConformanceCounts) {
   EXPECT_THAT(bad.out, AllOf(HasSubstr("wrong: output 'y'"), HasSubstr("0 passed, 1 failed, 0 skipped\n")));
 }
 
+// No tolerance at all makes any rounding a difference.
+TEST_F(Commands, DiffWritesACaseThatFailsByItself) {
+  const std::string none = " --rtol 0 --atol 0 --output-dir " + (folder_ / "part").string();
+  EXPECT_EQ(weft("diff " + kRelu + none).code, 0);
+  EXPECT_FALSE(fs::exists(folder_ / "part"));
+  for (const char* name : {"layer_norm_axis_forms", "matmul_broadcast_and_vectors", "conv_same_dilated"}) {
+    SCOPED_TRACE(name);
+    const Ran diff = weft("diff " + kCases + name + "/model.onnx" + none);
+    EXPECT_EQ(diff.code, 1) << diff.err;
+    EXPECT_THAT(diff.out, AllOf(HasSubstr("first wrong value"), ContainsRegex("reproducer in .*: 1 of [0-9]+ nodes")));
+    const std::string part = (folder_ / "part" / "model.onnx").string();
+    EXPECT_EQ(weft("check " + part).code, 0);
+    EXPECT_THAT(weft("conformance " + (folder_ / "part").string()).out, HasSubstr("0 passed, 1 failed, 0 skipped\n"));
+    EXPECT_EQ(weft("verify " + part).code, 0);
+    fs::remove_all(folder_ / "part");
+  }
+}
+
 }  // namespace

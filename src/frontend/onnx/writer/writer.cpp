@@ -18,6 +18,8 @@ void message(pbf_writer& to, std::uint32_t field, F&& f) {
   f(inner);
 }
 
+void add_empty(pbf_writer& to, std::uint32_t field) { to.add_message(field, std::string()); }
+
 void add_text(pbf_writer& to, std::uint32_t field, const std::string& text) {
   if (!text.empty()) to.add_string(field, text);
 }
@@ -84,7 +86,7 @@ std::uint32_t field_of(Type::Kind kind) {
 void write_shape(pbf_writer& to, const std::vector<DimSpec>& shape) {
   for (const DimSpec& d : shape) {
     if (!d.known()) {
-      to.add_message(TensorShapeProto::Dim, "");
+      add_empty(to, TensorShapeProto::Dim);
       continue;
     }
     message(to, TensorShapeProto::Dim, [&](pbf_writer& dim) {
@@ -95,10 +97,10 @@ void write_shape(pbf_writer& to, const std::vector<DimSpec>& shape) {
 
 void write(pbf_writer& to, const Type& type) {
   if (type.kind == Type::Kind::Unset) return;
-  if (!type.elem && !type.shape && !type.element) return to.add_message(field_of(type.kind), "");
+  if (!type.elem && !type.shape && !type.element) return add_empty(to, field_of(type.kind));
   message(to, field_of(type.kind), [&](pbf_writer& inner) {
     if (type.elem) inner.add_int32(TypeProto::ElemType, info(*type.elem).onnx);  // of a map: KeyType
-    if (type.shape && type.shape->empty()) inner.add_message(TypeProto::Shape, "");
+    if (type.shape && type.shape->empty()) add_empty(inner, TypeProto::Shape);
     if (type.shape) message(inner, TypeProto::Shape, [&](pbf_writer& shape) { write_shape(shape, *type.shape); });
     if (!type.element) return;
     const bool map = type.kind == Type::Kind::Map;
