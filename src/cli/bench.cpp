@@ -1,7 +1,6 @@
 // weft bench: how long a model takes, how much memory, and how much work it is.
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +11,7 @@
 #include "cli/errors.h"
 #include "cli/model.h"
 #include "cli/options.h"
+#include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/work.h"
 #include "runtime/pool.h"
@@ -41,20 +41,17 @@ Result<Figures> measure(const Program& program, const std::vector<Tensor>& input
   const double start = now_ms();
   WEFT_TRY(program.run_into(inputs, outputs));
   figures.first_ms = now_ms() - start;
-  const bool progress = isatty(STDERR_FILENO);
+  Progress progress;
   const double begin = now_ms(), end = begin + 1000 * seconds;
-  double shown = begin;
   for (double t = begin; t < end || figures.runs_ms.size() < 5;) {
     WEFT_TRY(program.run_into(inputs, outputs));
     const double after = now_ms();
     figures.runs_ms.push_back(after - t);
     t = after;
-    if (progress && after - shown > 200) {
-      fmt::print(stderr, "\r{} runs, {:.0f} %\033[K", figures.runs_ms.size(), 100 * (after - begin) / (end - begin));
-      shown = after;
+    if (progress.due()) {
+      progress.say(fmt::format("{} runs, {:.0f} %", figures.runs_ms.size(), 100 * (after - begin) / (end - begin)));
     }
   }
-  if (progress) fmt::print(stderr, "\r\033[K");
   std::sort(figures.runs_ms.begin(), figures.runs_ms.end());
   return figures;
 }
@@ -98,7 +95,7 @@ Result<nlohmann::ordered_json> figures_of(const BenchArguments& arguments) {
   std::vector<std::vector<std::int64_t>> shapes;
   for (const Tensor& t : inputs) shapes.push_back(t.shape());
   const runtime::MemoryStats memory = WEFT_TRY(program.state->executable->memory(shapes));
-  const StepWork work = total_of(WEFT_TRY(steps_of(plan, inputs)));
+  const StepWork work = total_of(WEFT_TRY(profile(*program.state->executable, inputs, arguments.threads, 1)));
   j["nodes"] = program.stats().nodes;
   j["prims"] = program.stats().prims;
   j["loops"] = program.stats().loops;

@@ -1,6 +1,5 @@
 // weft conformance: runs the cases of a suite, each in a process of its own, and counts.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "cli/isolate.h"
 #include "cli/model.h"
 #include "cli/options.h"
+#include "cli/progress.h"
 #include "runtime/pool.h"
 
 namespace weft::cli {
@@ -78,7 +78,6 @@ Result<int> conformance(ConformanceArguments& arguments) {
   const std::vector<TestCase> cases = WEFT_TRY(collect(arguments, skipped));
   std::vector<Verdict> verdicts(cases.size());
   std::size_t ended = 0;
-  const bool progress = isatty(STDERR_FILENO);
   const auto work = [&](int i) {
     const Result<std::string> reason =
         at_the_edge([&]() -> Result<std::string> { return judge(cases[i], arguments.judging); });
@@ -90,11 +89,16 @@ Result<int> conformance(ConformanceArguments& arguments) {
     v.seconds = outcome.seconds;
     v.passed = outcome.finished && outcome.text == "passed";
     if (!v.passed) v.reason = one_line(outcome.finished && outcome.text.size() > 7 ? outcome.text.substr(7) : outcome.text);
-    if (progress) fmt::print(stderr, "\r{}/{}\033[K", ++ended, cases.size());
   };
   const int jobs = arguments.jobs > 0 ? arguments.jobs : runtime::decide_threads().threads;
-  run_isolated(static_cast<int>(cases.size()), jobs, arguments.limits, work, done);
-  if (progress) fmt::print(stderr, "\r\033[K");
+  {
+    Progress progress;
+    run_isolated(static_cast<int>(cases.size()), jobs, arguments.limits, work, [&](int i, const Outcome& outcome) {
+      done(i, outcome);
+      ++ended;
+      if (progress.due()) progress.say(fmt::format("{} of {} cases", ended, cases.size()));
+    });
+  }
   int failed = 0;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (verdicts[i].passed) continue;

@@ -5,10 +5,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/machine.h"
 #include "cli/commands.h"
 #include "cli/errors.h"
 #include "cli/model.h"
 #include "cli/options.h"
+#include "cli/progress.h"
+#include "cli/schedules.h"
 #include "cli/table.h"
 #include "cli/work.h"
 
@@ -16,67 +19,62 @@ namespace weft::cli {
 namespace {
 
 struct ExplainArguments : ModelArguments {
-  bool json = false;
+  bool json = false, schedule = false;
   int runs = 10;
 };
 
-// The median time of each step, in ms, after a run to warm up.
-Result<std::vector<double>> measure(const Program& program, const std::vector<Tensor>& inputs, int threads, int runs) {
-  std::vector<std::vector<double>> samples;
-  std::vector<Tensor> outputs;
-  for (int r = 0; r <= runs; ++r) {
-    std::vector<double> seconds;
-    runtime::RunOptions options;
-    options.threads = threads;
-    options.step_seconds = &seconds;
-    WEFT_TRY(program.state->executable->run(inputs, outputs, options));
-    samples.resize(seconds.size());
-    for (std::size_t k = 0; k < seconds.size() && r > 0; ++k) samples[k].push_back(seconds[k]);
-  }
-  std::vector<double> medians;
-  for (std::vector<double>& s : samples) {
-    std::sort(s.begin(), s.end());
-    medians.push_back(s.empty() ? 0 : 1e3 * s[s.size() / 2]);
-  }
-  return medians;
-}
-
 double intensity(const StepWork& step) { return step.bytes_compulsory > 0 ? step.flops / step.bytes_compulsory : 0; }
 
-std::string known(double value, std::string (*text)(double)) { return value < 0 ? "?" : text(value); }
+std::string figure(const StepWork& step, double value, std::string (*text)(double)) {
+  return step.is_kernel() && step.runs > 0 ? text(value) : "-";
+}
 
-void print_text(const std::vector<StepWork>& steps, const std::vector<double>& ms) {
-  Table table({"step", "ms", "kind", "FLOPs", "compulsory", "moved", "FLOP/B", "GFLOP/s", "nodes"});
-  double total_ms = 0;
+std::string two_digits(double value) { return fmt::format("{:.2f}", value); }
+
+void print_steps(const std::vector<StepWork>& steps) {
+  Table table({"step", "us", "runs", "kind", "FLOPs", "compulsory", "moved", "FLOP/B", "GFLOP/s", "nodes"});
   for (std::size_t k = 0; k < steps.size(); ++k) {
     const StepWork& s = steps[k];
-    total_ms += ms[k];
-    table.row({std::to_string(k), fmt::format("{:.3f}", ms[k]), s.kind, known(s.flops, count_text),
-               known(s.bytes_compulsory, bytes_text), known(s.bytes_moved, bytes_text),
-               s.flops < 0 ? "?" : fmt::format("{:.2f}", intensity(s)),
-               s.flops < 0 || ms[k] <= 0 ? "?" : fmt::format("{:.1f}", s.flops / (ms[k] * 1e6)), joined(s.origins, " + ", 6)});
+    const std::string indent(2 * static_cast<std::size_t>(s.depth), ' ');
+    if (!s.body.empty()) table.row({"", "", "", indent.substr(2) + s.body + ":"});
+    table.row({std::to_string(k), s.runs > 0 ? fmt::format("{:.1f}", 1e3 * s.ms) : "-", std::to_string(s.runs), indent + s.kind,
+               figure(s, s.flops, count_text), figure(s, s.bytes_compulsory, bytes_text),
+               figure(s, s.bytes_moved, bytes_text), figure(s, intensity(s), two_digits),
+               figure(s, s.ms > 0 ? s.flops / (s.ms * 1e6) : 0, two_digits), joined(s.origins, " + ", 6)});
   }
   print(table);
-  const StepWork total = total_of(steps);
-  const auto kernels = std::count_if(steps.begin(), steps.end(), [](const StepWork& s) { return s.kind == "kernel"; });
-  fmt::print("\n{} steps, {} of them kernels: {:.3f} ms, {} FLOPs, {} compulsory, {} moved\n", steps.size(), kernels, total_ms,
-             count_text(total.flops), bytes_text(total.bytes_compulsory), bytes_text(total.bytes_moved));
+}
+
+// What does not run as generated code, each reason once.
+void print_host_steps(const std::vector<StepWork>& steps) {
   std::vector<std::string> said;
-  for (std::size_t k = 0; k < steps.size(); ++k) {
-    if (steps[k].kind == "kernel") continue;
-    const std::string line = fmt::format("{} {}: {}", steps[k].kind, steps[k].name, steps[k].why);
+  for (const StepWork& s : steps) {
+    if (s.is_kernel()) continue;
+    const std::string line = fmt::format("{}{}{}: {}", s.kind, s.name.empty() ? "" : " ", s.name, s.why);
     if (std::find(said.begin(), said.end(), line) != said.end()) continue;
     fmt::print("{}no kernel: {}\n", said.empty() ? "\n" : "", line);
     said.push_back(line);
   }
 }
 
-void print_json(const std::vector<StepWork>& steps, const std::vector<double>& ms) {
+void print_text(const std::vector<StepWork>& steps) {
+  print_steps(steps);
+  const StepWork total = total_of(steps);
+  const auto kernels = std::count_if(steps.begin(), steps.end(), [](const StepWork& s) { return s.is_kernel(); });
+  const auto host = std::count_if(steps.begin(), steps.end(), [](const StepWork& s) { return s.kind == "host"; });
+  fmt::print("\n{} steps, {} of them kernels, {} host steps: {:.3f} ms, {} FLOPs, {} compulsory, {} moved\n", steps.size(),
+             kernels, host, total.ms, count_text(total.flops), bytes_text(total.bytes_compulsory),
+             bytes_text(total.bytes_moved));
+  print_host_steps(steps);
+}
+
+void print_json(const std::vector<StepWork>& steps) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  for (std::size_t k = 0; k < steps.size(); ++k) {
-    const StepWork& s = steps[k];
-    nlohmann::ordered_json j{{"kind", s.kind}, {"name", s.name}, {"nodes", s.origins}, {"why", s.why}, {"ms", ms[k]}};
-    if (s.flops >= 0) {
+  for (const StepWork& s : steps) {
+    nlohmann::ordered_json j{{"kind", s.kind}, {"name", s.name}, {"nodes", s.origins}, {"why", s.why},
+                             {"depth", s.depth}, {"runs", s.runs}, {"ms", s.ms}};
+    if (!s.body.empty()) j["body"] = s.body;
+    if (s.is_kernel()) {
       j["flops"] = s.flops;
       j["bytes_compulsory"] = s.bytes_compulsory;
       j["bytes_moved"] = s.bytes_moved;
@@ -91,10 +89,15 @@ Result<int> explain(const ExplainArguments& arguments) {
   const Model model = WEFT_TRY(load_model(arguments));
   const std::vector<Tensor> inputs = WEFT_TRY(model_inputs(model, arguments));
   const Program program = WEFT_TRY(compile_model(model, arguments));
-  const std::vector<StepWork> steps = WEFT_TRY(steps_of(program.state->executable->plan(), inputs));
-  const std::vector<double> ms = WEFT_TRY(measure(program, inputs, arguments.threads, arguments.runs));
-  if (ms.size() != steps.size()) return internal_error("the run timed another number of steps than the plan has");
-  arguments.json ? print_json(steps, ms) : print_text(steps, ms);
+  if (arguments.schedule) {
+    const auto kernels = WEFT_TRY(schedules_of(*program.state->compiled.graph, host_machine()));
+    arguments.json ? fmt::print("{}\n", schedules_json(kernels)) : print_schedules(kernels);
+    return kSuccess;
+  }
+  auto progress = std::make_unique<Progress>("running");
+  const auto steps = WEFT_TRY(profile(*program.state->executable, inputs, arguments.threads, arguments.runs));
+  progress.reset();
+  arguments.json ? print_json(steps) : print_text(steps);
   return kSuccess;
 }
 
@@ -104,6 +107,7 @@ Action add_explain(CLI::App& app) {
   auto a = std::make_shared<ExplainArguments>();
   add_run_options(app, *a);
   add_flag(app, "--json", a->json, "print JSON");
+  add_flag(app, "--schedule", a->schedule, "how each kernel is scheduled, and what that should cost");
   add_option(app, "--runs", a->runs, "runs to take the median time of", {1, 1000000});
   return [a] { return explain(*a); };
 }

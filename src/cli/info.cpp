@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "api/state.h"
 #include "cli/commands.h"
@@ -40,14 +41,34 @@ std::string type_text(const onnx::Type& type) {
   return text + "[" + joined(dims) + "]";
 }
 
-// Operators, the bodies of branches, loops and functions included.
-void count_nodes(const std::vector<onnx::Node>& nodes, std::map<std::string, int>& histogram) {
+struct Contents {
+  std::map<std::string, int> operators;
+  int tensors = 0;  // initializers and constants
+  double elements = 0, bytes = 0;
+
+  void add(const Tensor& tensor) {
+    ++tensors;
+    elements += static_cast<double>(tensor.size());
+    bytes += static_cast<double>(tensor.byte_size());
+  }
+};
+
+// Of the bodies of branches and loops, too.
+void count(const std::vector<onnx::Node>& nodes, Contents& into);
+
+void count(const onnx::Graph& graph, Contents& into) {
+  for (const onnx::NamedTensor& t : graph.initializers) into.add(t.tensor);
+  count(graph.nodes, into);
+}
+
+void count(const std::vector<onnx::Node>& nodes, Contents& into) {
   for (const onnx::Node& node : nodes) {
-    ++histogram[node.domain.empty() ? node.op_type : node.domain + "." + node.op_type];
+    ++into.operators[node.domain.empty() ? node.op_type : node.domain + "." + node.op_type];
     for (const onnx::Attribute& attribute : node.attributes) {
-      if (const auto* graph = attribute.as<onnx::GraphPtr>()) count_nodes((*graph)->nodes, histogram);
+      if (const auto* tensor = attribute.as<Tensor>()) into.add(*tensor);
+      if (const auto* graph = attribute.as<onnx::GraphPtr>()) count(**graph, into);
       if (const auto* graphs = attribute.as<std::vector<onnx::GraphPtr>>()) {
-        for (const onnx::GraphPtr& graph : *graphs) count_nodes(graph->nodes, histogram);
+        for (const onnx::GraphPtr& graph : *graphs) count(*graph, into);
       }
     }
   }
@@ -63,50 +84,115 @@ void print_ports(const char* what, const std::vector<onnx::ValueInfo>& values, c
   print(table);
 }
 
-void print_weights(const onnx::Graph& graph) {
-  double elements = 0, bytes = 0;
-  for (const onnx::NamedTensor& t : graph.initializers) {
-    elements += static_cast<double>(t.tensor.size());
-    bytes += static_cast<double>(t.tensor.byte_size());
+// The sizes that are open, by the names that --dim takes.
+void print_sizes(const onnx::Graph& graph) {
+  std::vector<std::string> names;
+  for (const onnx::ValueInfo& input : graph.inputs) {
+    for (std::size_t axis = 0; input.type.shape && axis < input.type.shape->size(); ++axis) {
+      const onnx::DimSpec& spec = (*input.type.shape)[axis];
+      const std::string name = onnx::size_name(spec, input.name, axis);
+      if (!spec.value && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
   }
-  fmt::print("\nweights     {} tensors, {} elements, {}\n", graph.initializers.size(), count_text(elements), bytes_text(bytes));
+  fmt::print("\nopen sizes  {}\n", names.empty() ? "none" : joined(names));
 }
 
-void print_histogram(const onnx::Model& model) {
-  std::map<std::string, int> histogram;
-  count_nodes(model.graph->nodes, histogram);
-  for (const onnx::Function& function : model.functions) count_nodes(function.nodes, histogram);
-  std::vector<std::pair<std::string, int>> sorted(histogram.begin(), histogram.end());
+void print_weights(const Contents& contents) {
+  fmt::print("weights     {} tensor{}, {} elements, {}\n", contents.tensors, contents.tensors == 1 ? "" : "s",
+             count_text(contents.elements), bytes_text(contents.bytes));
+}
+
+void print_histogram(const Contents& contents) {
+  std::vector<std::pair<std::string, int>> sorted(contents.operators.begin(), contents.operators.end());
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   Table table({"operator", "nodes"});
-  for (const auto& [op, count] : sorted) table.row({op, std::to_string(count)});
+  for (const auto& [op, nodes] : sorted) table.row({op, std::to_string(nodes)});
   fmt::print("\n");
   print(table);
 }
 
-// Float operations and the traffic of the fused groups, for the sizes that --dim gives. Bodies of branches and loops
-// are not counted: how often they run is known only then.
+// The float operations of a graph, bodies of branches and loops included.
+struct Work {
+  double flops = 0;
+  int kernels = 0;
+  int unknown = 0;       // kernels of sizes that are known only when they run
+  int open_loops = 0;    // counted as one iteration
+  int branches = 0;      // the costlier side counts
+
+  void add(const Work& body, double times) {
+    flops += times * body.flops;
+    kernels += body.kernels;
+    unknown += body.unknown;
+    open_loops += body.open_loops;
+    branches += body.branches;
+  }
+};
+
+Result<Work> work_of(const graph::Graph& graph, const Bindings& bindings);
+
+// How often the body of a loop or scan runs, where that is known.
+std::optional<double> iterations(const graph::Graph& graph, const graph::Node& node, const Bindings& bindings) {
+  if (node.op == graph::Op::Scan) {
+    const graph::ValueId first = node.operands[static_cast<std::size_t>(node.attrs.integer(graph::Attr::Carried))];
+    const auto length = graph.type(first).shape[0].evaluate(bindings);
+    return length.ok() ? std::optional(static_cast<double>(*length)) : std::nullopt;
+  }
+  const Tensor* count = graph.constant(node.operands[0]);
+  constexpr std::int64_t kMost = 1 << 30;  // a larger count stands for "until the condition fails"
+  if (count == nullptr || count->size() != 1 || count->i64(0) > kMost) return std::nullopt;
+  return static_cast<double>(std::max<std::int64_t>(0, count->i64(0)));
+}
+
+Result<void> add_control(const graph::Graph& graph, const graph::Node& node, const Bindings& bindings, Work& total) {
+  std::vector<Work> bodies;
+  for (const auto& region : node.regions) bodies.push_back(WEFT_TRY(work_of(*region, bindings)));
+  if (bodies.empty()) return {};
+  if (node.op == graph::Op::If) {
+    const bool first = bodies[0].flops >= bodies[1].flops;
+    total.add(bodies[0], first ? 1 : 0);
+    total.add(bodies[1], first ? 0 : 1);
+    ++total.branches;
+    return {};
+  }
+  const auto times = iterations(graph, node, bindings);
+  total.add(bodies[0], times.value_or(1));
+  total.open_loops += times ? 0 : 1;
+  return {};
+}
+
+Result<Work> work_of(const graph::Graph& graph, const Bindings& bindings) {
+  Work total;
+  for (const loop::Step& step : WEFT_TRY(loop::lower(graph)).steps) {
+    if (step.kind != loop::Step::Kind::Kernel) {
+      WEFT_TRY(add_control(graph, graph.node(step.node), bindings, total));
+      continue;
+    }
+    ++total.kernels;
+    const auto count = cost::group_cost(step.group).flops.evaluate(bindings);
+    count.ok() ? void(total.flops += static_cast<double>(*count)) : void(++total.unknown);
+  }
+  return total;
+}
+
+// For the sizes that --dim gives.
 Result<void> print_cost(const ModelArguments& arguments) {
   const Model model = WEFT_TRY(load_model(arguments));
   const graph::Graph graph = WEFT_TRY(transform::optimize(*model.state->graph));
-  const loop::Partition partition = WEFT_TRY(loop::lower(graph));
   const std::vector<Tensor> inputs = WEFT_TRY(model_inputs(model, arguments));
   std::vector<std::vector<std::int64_t>> shapes;
   for (const Tensor& t : inputs) shapes.push_back(t.shape());
   const Bindings bindings = WEFT_TRY(graph::bind_inputs(graph, shapes));
-  double flops = 0;
-  int groups = 0, unknown = 0;
-  for (const loop::Step& step : partition.steps) {
-    if (step.kind != loop::Step::Kind::Kernel) continue;
-    ++groups;
-    const auto count = cost::group_cost(step.group).flops.evaluate(bindings);
-    count.ok() ? void(flops += static_cast<double>(*count)) : void(++unknown);
-  }
+  const Work work = WEFT_TRY(work_of(graph, bindings));
   std::string sizes;
   for (const auto& [symbol, value] : bindings) sizes += fmt::format(" {}={}", symbol, value);
-  fmt::print("prims       {}\nkernels     {}\nFLOPs       {}{}{}\n", graph.nodes().size(), groups, count_text(flops),
-             sizes.empty() ? "" : " at" + sizes,
-             unknown > 0 ? fmt::format(" ({} kernels of sizes known only when they run are not counted)", unknown) : "");
+  fmt::print("prims       {}\nkernels     {}\nFLOPs       {}{}\n", graph.nodes().size(), work.kernels, count_text(work.flops),
+             sizes.empty() ? "" : " at" + sizes);
+  const auto note = [](int count, const char* what) {
+    if (count > 0) fmt::print("            {} {}\n", count, what);
+  };
+  note(work.branches, "branches: the costlier side is counted");
+  note(work.open_loops, "loops whose length is known only when they run: one iteration is counted");
+  note(work.unknown, "kernels whose sizes are known only when they run are not counted");
   return {};
 }
 
@@ -124,12 +210,16 @@ Result<int> info_of(const ModelArguments& arguments) {
   print_ports("input", model.graph->inputs, *model.graph);
   fmt::print("\n");
   print_ports("output", model.graph->outputs, *model.graph);
-  print_weights(*model.graph);
+  Contents contents;
+  count(*model.graph, contents);
+  for (const onnx::Function& function : model.functions) count(function.nodes, contents);
+  print_sizes(*model.graph);
+  print_weights(contents);
   if (const auto cost = print_cost(arguments); !cost.ok()) {
     if (cost.error().kind() != ErrorKind::Unsupported) return cost.error();
     fmt::print("FLOPs       unknown: this model is not supported; 'weft check' says what is missing\n");
   }
-  print_histogram(model);
+  print_histogram(contents);
   return kSuccess;
 }
 
@@ -138,6 +228,7 @@ Result<int> info_of(const ModelArguments& arguments) {
 Action add_info(CLI::App& app) {
   auto arguments = std::make_shared<ModelArguments>();
   add_model_options(app, *arguments);
+  add_input_option(app, *arguments);
   return [arguments] { return info_of(*arguments); };
 }
 

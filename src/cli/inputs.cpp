@@ -46,20 +46,30 @@ struct Interval {
   double lo = 0, hi = 0;
 };
 
-Result<Interval> interval_of(const std::string& name, DType dtype, const std::string& spec) {
+std::optional<Interval> parse_interval(DType dtype, const std::string& spec) {
   if (spec == "zeros") return Interval{0, 0};
   if (spec == "ones") return Interval{1, 1};
   if (spec == "random") return is_float(dtype) || is_complex(dtype) ? Interval{-1, 1} : Interval{0, 2};
-  if (spec.rfind("range:", 0) == 0) {
-    const std::size_t colon = spec.find(':', 6);
-    if (colon != std::string::npos) {
-      const auto lo = parse_number<double>(std::string_view(spec).substr(6, colon - 6));
-      const auto hi = parse_number<double>(std::string_view(spec).substr(colon + 1));
-      if (lo && hi && std::isfinite(*lo) && std::isfinite(*hi) && *lo <= *hi) return Interval{*lo, *hi};
-    }
-    return usage_error("a range is range:LO:HI with LO <= HI").at(name).found(spec);
+  if (const auto value = parse_number<double>(spec)) return Interval{*value, *value};
+  if (!spec.starts_with("range:")) return std::nullopt;
+  const std::size_t colon = spec.find(':', 6);
+  if (colon == std::string::npos) return std::nullopt;
+  const auto lo = parse_number<double>(std::string_view(spec).substr(6, colon - 6));
+  const auto hi = parse_number<double>(std::string_view(spec).substr(colon + 1));
+  if (!lo || !hi || !std::isfinite(*lo) || !std::isfinite(*hi) || *lo > *hi) return std::nullopt;
+  return Interval{*lo, *hi};
+}
+
+Result<Interval> interval_of(const std::string& name, DType dtype, const std::string& spec) {
+  const auto range = parse_interval(dtype, spec);
+  if (!range) {
+    return usage_error("an input is a .npy file, a number, random, zeros, ones or range:LO:HI with LO <= HI").at(name).found(spec);
   }
-  return usage_error("an input is a .npy file, random, zeros, ones or range:LO:HI").at(name).found(spec);
+  constexpr double kMost = 0x1p62;  // of integers, so that they convert
+  if (!is_float(dtype) && !is_complex(dtype) && !(std::abs(range->lo) <= kMost && std::abs(range->hi) <= kMost)) {
+    return usage_error("no such integer").at(name).found(spec);
+  }
+  return *range;
 }
 
 void fill(Tensor& t, const Interval& range, Random& random) {

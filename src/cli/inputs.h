@@ -1,5 +1,5 @@
 // Inputs made from the command line: --input NAME=SPEC and --dim NAME=SIZE.
-//   SPEC: FILE.npy, random, zeros, ones, range:LO:HI (uniform in [LO, HI)).
+//   SPEC: FILE.npy, a number, random, zeros, ones, range:LO:HI (uniform in [LO, HI)).
 // What is not given is random with a fixed seed: floats in [-1, 1), integers in [0, 2). Named sizes that neither --dim
 // nor a file gives are 1, or the smallest that is allowed.
 #pragma once

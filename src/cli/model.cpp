@@ -11,6 +11,10 @@
 #include "base/text.h"
 #include "cli/errors.h"
 #include "cli/options.h"
+#include "cli/progress.h"
+#include "cli/table.h"
+#include "frontend/onnx/reader/reader.h"
+#include "frontend/onnx/reader/validate.h"
 #include "target/target.h"
 #include "transform/pipeline.h"
 
@@ -30,19 +34,82 @@ Result<std::map<std::string, Tensor>> file_inputs(const std::vector<std::string>
   return inputs;
 }
 
-// The names by which --dim may call sizes: those of the file.
+// The names by which --dim may call sizes: those of the file, and of the graph that it became.
 std::vector<std::string> named_sizes(const Model& model) {
   std::set<std::string> names;
   for (const Port& port : model.inputs()) {
     for (const Dim& d : port.shape) d.collect_symbols(names);
   }
   for (const onnx::ValueInfo& input : model.state->source.graph->inputs) {
-    if (!input.type.shape) continue;
-    for (const onnx::DimSpec& d : *input.type.shape) {
-      if (!d.param.empty()) names.insert(d.param);
+    for (std::size_t axis = 0; input.type.shape && axis < input.type.shape->size(); ++axis) {
+      const onnx::DimSpec& spec = (*input.type.shape)[axis];
+      if (!spec.value) names.insert(onnx::size_name(spec, input.name, axis));
     }
   }
   return {names.begin(), names.end()};
+}
+
+// What the command line says of the inputs of a file, for models that need it to compile.
+struct Chosen {
+  Sizes sizes;                              // of every open dimension: from --dim, from a file, or 1
+  std::map<std::string, Tensor> given;      // by --input, but not at random
+};
+
+Result<Chosen> choose(const onnx::Graph& graph, const ModelArguments& a, const Sizes& dims,
+                      const std::map<std::string, Tensor>& files) {
+  Chosen chosen;
+  for (const onnx::ValueInfo& info : graph.inputs) {
+    const auto file = files.find(info.name);
+    if (file != files.end()) chosen.given.insert(*file);
+    if (!info.type.shape || !info.type.elem) continue;
+    const bool has_file = file != files.end() && file->second.shape().size() == info.type.shape->size();
+    std::vector<std::int64_t> shape;
+    for (std::size_t axis = 0; axis < info.type.shape->size(); ++axis) {
+      const onnx::DimSpec& spec = (*info.type.shape)[axis];
+      const std::string name = onnx::size_name(spec, info.name, axis);
+      const auto dim = dims.find(name);
+      const std::int64_t open = has_file ? file->second.shape()[axis] : dim == dims.end() ? 1 : dim->second;
+      shape.push_back(spec.value ? *spec.value : chosen.sizes.emplace(name, open).first->second);
+    }
+    for (const std::string& argument : a.inputs) {
+      const std::string prefix = info.name + "=";
+      if (file != files.end() || !argument.starts_with(prefix) || argument == prefix + "random") continue;
+      chosen.given[info.name] = WEFT_TRY(make_tensor(info.name, *info.type.elem, shape, argument.substr(prefix.size())));
+    }
+  }
+  return chosen;
+}
+
+std::string sizes_text(const Sizes& sizes) {
+  std::vector<std::string> words;
+  for (const auto& [name, size] : sizes) words.push_back(fmt::format("{}={}", name, size));
+  return joined(words, " ");
+}
+
+// Compiled for the sizes of this run when the model cannot be compiled for any size; `why` says why not.
+Result<Specialised> load_sized(const ModelArguments& a, const Sizes& dims, const std::map<std::string, Tensor>& files,
+                               const Error& why) {
+  const onnx::Model source = WEFT_TRY(onnx::read_model_file(a.path));
+  WEFT_TRY(onnx::validate(source));
+  const Chosen chosen = WEFT_TRY(choose(*source.graph, a, dims, files));
+  LoadOptions options;
+  options.sizes = chosen.sizes;
+  Result<Specialised> loaded = load_for(a.path, options, chosen.given);
+  if (loaded.ok()) {
+    if (loaded->note.empty()) loaded->note = "compiled for these sizes only: " + sizes_text(chosen.sizes);
+    return loaded;
+  }
+  std::vector<std::string> open;  // what was not given
+  for (const auto& [name, size] : chosen.sizes) {
+    if (!dims.count(name)) open.push_back(fmt::format("--dim {}=SIZE", name));
+  }
+  for (const onnx::ValueInfo& info : source.graph->inputs) {
+    const bool setting = info.type.elem && !is_float(*info.type.elem) && info.type.shape && info.type.shape->size() <= 1;
+    if (setting && !chosen.given.count(info.name)) open.push_back(fmt::format("--input {}=VALUE", info.name));
+  }
+  Error error = why;
+  if (!open.empty()) error.suggest("it may compile for given sizes and values: " + joined(open, " "));
+  return error;
 }
 
 }  // namespace
@@ -53,9 +120,13 @@ void add_model_options(CLI::App& app, ModelArguments& a, bool required) {
   add_flag(app, "--fixed", a.fixed, "the sizes of --dim are the only ones: compile for nothing else");
 }
 
+void add_input_option(CLI::App& app, ModelArguments& a) {
+  add_option(app, "--input", a.inputs, "NAME=FILE.npy, a number, random, zeros, ones or range:LO:HI (default random)");
+}
+
 void add_run_options(CLI::App& app, ModelArguments& a) {
   add_model_options(app, a);
-  add_option(app, "--input", a.inputs, "NAME=FILE.npy, NAME=random, zeros, ones or range:LO:HI (default random)");
+  add_input_option(app, a);
   add_option(app, "--threads", a.threads, "threads (default: as many as this process may use)", {0, 4096});
   add_option(app, "--off", a.passes_off, "a graph pass that is left out; see 'weft opt --list'");
   add_cpu_option(app, a.cpu);
@@ -92,9 +163,13 @@ Result<Model> load_model(const ModelArguments& a) {
   const Sizes dims = WEFT_TRY(parse_dims(a.dims));
   LoadOptions options;
   if (a.fixed) options.sizes = dims;
-  const Specialised loaded = WEFT_TRY(load_for(a.path, options, WEFT_TRY(file_inputs(a.inputs))));
-  if (!loaded.note.empty()) fmt::print(stderr, "weft: note: {}\n", loaded.note);
-  const Model& model = loaded.model;
+  const std::map<std::string, Tensor> files = WEFT_TRY(file_inputs(a.inputs));
+  const Progress progress("reading");
+  Result<Specialised> loaded = load_for(a.path, options, files);
+  if (!loaded.ok() && loaded.error().kind() == ErrorKind::Unsupported) loaded = load_sized(a, dims, files, loaded.error());
+  if (!loaded.ok()) return loaded.error();
+  if (!loaded->note.empty()) fmt::print(stderr, "weft: note: {}\n", loaded->note);
+  const Model& model = loaded->model;
   const std::vector<std::string> names = named_sizes(model);
   for (const auto& [name, size] : dims) WEFT_TRY(require_one_of("named dimension", name, names));
   return model;
@@ -108,6 +183,7 @@ Result<Program> compile_model(const Model& model, const ModelArguments& a) {
   options.precision = a.precision;
   options.cpu = a.cpu;
   options.cache = !a.no_cache;
+  const Progress progress("compiling");
   return compile(model, options);
 }
 

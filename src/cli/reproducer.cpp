@@ -12,6 +12,7 @@
 #include "api/state.h"
 #include "base/bytes.h"
 #include "base/npy.h"
+#include "cli/progress.h"
 #include "frontend/onnx/reader/validate.h"
 #include "frontend/onnx/writer/writer.h"
 
@@ -76,7 +77,8 @@ class Search {
       : source_(model.state->source), values_(std::move(values)), compiled_(compiled), right_(right) {}
 
   // A part that cannot be cut out, imported or run shows nothing.
-  std::optional<Reproducer> failing(const NodeNumbers& nodes) const {
+  std::optional<Reproducer> failing(const NodeNumbers& nodes) {
+    progress_.say(fmt::format("trying {} of {} nodes alone", nodes.size(), count()));
     for (const Form form : {Form::Open, Form::Closed}) {
       Result<Reproducer> found = cut(nodes, form);
       const Result<bool> failed = found.ok() ? fails(*found) : found.error();
@@ -132,6 +134,7 @@ class Search {
   const KnownValues values_;
   const Compiled& compiled_;
   const std::function<bool(const Tensor&, const Tensor&)>& right_;
+  Progress progress_;
 };
 
 NodeNumbers window(std::size_t first, std::size_t last) {
@@ -141,7 +144,7 @@ NodeNumbers window(std::size_t first, std::size_t last) {
 }
 
 // The last node of the shortest failing beginning; all of the model must fail.
-std::size_t first_failing(const Search& search) {
+std::size_t first_failing(Search& search) {
   std::size_t lo = 0, hi = search.count() - 1;
   while (lo < hi) {
     const std::size_t middle = lo + (hi - lo) / 2;
@@ -155,7 +158,7 @@ std::size_t first_failing(const Search& search) {
 Result<std::optional<Reproducer>> find_reproducer(const Model& model, const Tensors& inputs,
                                                   const std::vector<std::string>& suspects, const Compiled& compiled,
                                                   const std::function<bool(const Tensor&, const Tensor&)>& right) {
-  const Search search(model, WEFT_TRY(interpret_all(model, inputs)), compiled, right);
+  Search search(model, WEFT_TRY(interpret_all(model, inputs)), compiled, right);
   if (search.count() == 0) return std::optional<Reproducer>();
   const NodeNumbers nodes = onnx::labelled(model.state->source, suspects);
   for (const std::size_t n : nodes) {

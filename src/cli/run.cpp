@@ -11,6 +11,7 @@
 #include "cli/errors.h"
 #include "cli/model.h"
 #include "cli/options.h"
+#include "cli/progress.h"
 #include "cli/table.h"
 
 namespace weft::cli {
@@ -92,7 +93,9 @@ Result<int> run(const RunArguments& arguments) {
   const Model model = WEFT_TRY(load_model(arguments));
   const std::vector<Tensor> inputs = WEFT_TRY(model_inputs(model, arguments));
   const Program program = WEFT_TRY(compile_model(model, arguments));
+  auto progress = std::make_unique<Progress>("running");
   const std::vector<Tensor> outputs = WEFT_TRY(program.run(inputs));
+  progress.reset();
   Table table({"output", "dtype", "shape", "min", "mean", "max", "NaN"});
   for (std::size_t i = 0; i < outputs.size(); ++i) table.row(row_of(model.outputs()[i].name, outputs[i]));
   print(table);

@@ -8,6 +8,7 @@
 #include "cli/compare.h"
 #include "cli/model.h"
 #include "cli/options.h"
+#include "cli/progress.h"
 #include "cli/table.h"
 
 namespace weft::cli {
@@ -22,7 +23,9 @@ Result<int> verify(const VerifyArguments& arguments) {
   const std::vector<Tensor> inputs = WEFT_TRY(model_inputs(model, arguments));
   const Program program = WEFT_TRY(compile_model(model, arguments));
   const std::vector<Tensor> got = WEFT_TRY(program.run(inputs));
+  auto progress = std::make_unique<Progress>("interpreting");
   const std::vector<Tensor> want = WEFT_TRY(graph::interpret(*model.state->graph, inputs));
+  progress.reset();
   Table table({"output", "dtype", "shape", "max abs", "max rel", "max ulp", "largest", "verdict"});
   bool right = true;
   std::vector<std::string> complaints;

@@ -1,77 +1,121 @@
 #include "cli/work.h"
 
+#include <algorithm>
+#include <functional>
+#include <set>
 #include <variant>
 
 namespace weft::cli {
 namespace {
 
-std::vector<std::vector<std::int64_t>> shapes_of(const std::vector<Tensor>& tensors) {
-  std::vector<std::vector<std::int64_t>> shapes;
-  for (const Tensor& t : tensors) shapes.push_back(t.shape());
-  return shapes;
-}
-
-double value_of(const Dim& d, const Bindings& bindings) {
-  const auto value = d.evaluate(bindings);
-  return value.ok() ? static_cast<double>(*value) : -1;
-}
-
-StepWork describe(const runtime::Plan& plan, const Bindings& bindings, const runtime::PlanStep& step) {
+// Names a step; what it did is known from profiles.
+StepWork describe(const runtime::Plan& plan, const runtime::PlanStep& step) {
   StepWork work;
+  const auto set = [&](const char* kind, std::string name, const std::string& origin, const char* why) {
+    work.kind = kind;
+    work.name = std::move(name);
+    if (!origin.empty()) work.origins = {origin};
+    work.why = why;
+  };
   if (const auto* launch = std::get_if<runtime::Launch>(&step)) {
-    work.kind = "kernel";
+    set("kernel", "", "", "");
     if (launch->info < 0) return work;
     const runtime::KernelInfo& info = plan.infos[launch->info];
     work.name = info.name;
     work.origins = info.origins;
     work.why = info.schedule;
-    work.bytes_compulsory = value_of(info.bytes_compulsory, bindings);
-    work.bytes_moved = value_of(info.bytes_moved, bindings);
-    work.flops = value_of(info.flops, bindings);
   } else if (const auto* host = std::get_if<runtime::HostCall>(&step)) {
-    work.kind = "host";
-    work.name = host->op;
-    work.origins = {host->origin};
-    work.why = "a host op: the size of its result depends on data, or its values are no numbers";
+    set("host", host->op, host->origin, "a host op: the size of its result depends on data, or its values are no numbers");
+  } else if (const auto* branch = std::get_if<runtime::BranchStep>(&step)) {
+    set("branch", "if", branch->origin, "it runs one of two plans");
   } else if (const auto* loop = std::get_if<runtime::LoopStep>(&step)) {
-    work.kind = "loop";
-    work.name = loop->body->name;
-    work.origins = {loop->origin};
-    work.why = "its body is a plan of its own";
-  } else if (std::holds_alternative<runtime::CopyStep>(step)) {
-    work.kind = "copy";
-    work.why = "an output that no kernel writes itself";
+    set("loop", loop->body->name, loop->origin, "it runs its body's plan as often as data says");
+  } else if (const auto* scan = std::get_if<runtime::ScanStep>(&step)) {
+    set("scan", scan->body->name, scan->origin, "it runs its body's plan for every slice");
   } else {
-    work.kind = std::holds_alternative<runtime::BranchStep>(step) ? "branch" : "scan";
-    work.why = "its body is a plan of its own";
+    set("copy", "", "", "an output that no kernel writes itself");
   }
   return work;
 }
 
+struct Body {
+  const char* name;
+  const runtime::Plan* plan;
+};
+
+std::vector<Body> bodies_of(const runtime::PlanStep& step) {
+  if (const auto* branch = std::get_if<runtime::BranchStep>(&step)) {
+    return {{"then", branch->then_plan.get()}, {"else", branch->else_plan.get()}};
+  }
+  if (const auto* loop = std::get_if<runtime::LoopStep>(&step)) return {{"body", loop->body.get()}};
+  if (const auto* scan = std::get_if<runtime::ScanStep>(&step)) return {{"body", scan->body.get()}};
+  return {};
+}
+
+void collect(const runtime::Plan& plan, int depth, const char* body, const std::vector<runtime::Profile>& profiles,
+             std::vector<StepWork>& into) {
+  for (const runtime::PlanStep& step : plan.steps) {
+    StepWork work = describe(plan, step);
+    work.depth = depth;
+    if (&step == &plan.steps.front()) work.body = body;
+    std::vector<double> ms;
+    for (const runtime::Profile& profile : profiles) {
+      const auto it = profile.find(&step);
+      if (it == profile.end()) continue;
+      const runtime::StepProfile& did = it->second;
+      ms.push_back(1e3 * did.seconds);
+      work.runs = did.runs;
+      work.bytes_compulsory = did.bytes_compulsory;
+      work.bytes_moved = did.bytes_moved;
+      work.flops = did.flops;
+    }
+    std::sort(ms.begin(), ms.end());
+    if (!ms.empty()) work.ms = ms[ms.size() / 2];
+    into.push_back(std::move(work));
+    for (const Body& inner : bodies_of(step)) collect(*inner.plan, depth + 1, inner.name, profiles, into);
+  }
+}
+
 }  // namespace
 
-Result<std::vector<StepWork>> steps_of(const runtime::Plan& plan, const std::vector<Tensor>& inputs) {
-  const Bindings bindings = WEFT_TRY(runtime::bind_shapes(plan, shapes_of(inputs)));
+Result<std::vector<StepWork>> profile(const runtime::Executable& executable, const std::vector<Tensor>& inputs, int threads,
+                                      int runs) {
+  std::vector<runtime::Profile> profiles(static_cast<std::size_t>(runs));
+  std::vector<Tensor> outputs;
+  runtime::RunOptions options;
+  options.threads = threads;
+  WEFT_TRY(executable.run(inputs, outputs, options));
+  for (runtime::Profile& profile : profiles) {
+    options.profile = &profile;
+    WEFT_TRY(executable.run(inputs, outputs, options));
+  }
   std::vector<StepWork> steps;
-  for (const runtime::PlanStep& step : plan.steps) steps.push_back(describe(plan, bindings, step));
+  collect(executable.plan(), 0, "", profiles, steps);
   return steps;
 }
 
 StepWork total_of(const std::vector<StepWork>& steps) {
   StepWork total;
-  total.bytes_compulsory = total.bytes_moved = total.flops = 0;
   for (const StepWork& step : steps) {
-    total.bytes_compulsory += std::max(0.0, step.bytes_compulsory);
-    total.bytes_moved += std::max(0.0, step.bytes_moved);
-    total.flops += std::max(0.0, step.flops);
+    total.bytes_compulsory += step.bytes_compulsory;
+    total.bytes_moved += step.bytes_moved;
+    total.flops += step.flops;
+    if (step.depth == 0) total.ms += step.ms;
   }
   return total;
 }
 
 double weight_bytes(const runtime::Plan& plan) {
-  double bytes = 0;
-  for (const Tensor& t : plan.constants) bytes += static_cast<double>(t.byte_size());
-  return bytes;
+  std::set<const void*> counted;  // bodies share constants with what is around them
+  const std::function<double(const runtime::Plan&)> count = [&](const runtime::Plan& p) {
+    double bytes = 0;
+    for (const Tensor& t : p.constants) bytes += counted.insert(t.data()).second ? static_cast<double>(t.byte_size()) : 0;
+    for (const runtime::PlanStep& step : p.steps) {
+      for (const Body& body : bodies_of(step)) bytes += count(*body.plan);
+    }
+    return bytes;
+  };
+  return count(plan);
 }
 
 }  // namespace weft::cli

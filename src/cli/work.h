@@ -8,19 +8,26 @@
 
 namespace weft::cli {
 
-// One step of the plan. Sizes that are known only when the step runs make its figures -1.
+// One step of the plan, or of the body of one: then it is deeper, and its figures are sums over what ran.
 struct StepWork {
-  std::string kind;                 // "kernel", "host", "branch", "loop", "scan", "copy"
+  int depth = 0;
+  std::string kind;                  // "kernel", "host", "branch", "loop", "scan", "copy"
   std::string name;
+  std::string body;                  // of the first step of a body: which one, "then", "else" or "body"
   std::vector<std::string> origins;  // the user's nodes inside
-  std::string why;                  // of a kernel: its schedule; of others: why it is no kernel
-  double bytes_compulsory = -1, bytes_moved = -1, flops = -1;
+  std::string why;                   // of a kernel: its schedule; of others: why it is no kernel
+  std::int64_t runs = 0;             // in one run of the model; 0: a branch not taken
+  double ms = 0;                     // the median
+  double bytes_compulsory = 0, bytes_moved = 0, flops = 0;  // of kernels
+
+  bool is_kernel() const { return kind == "kernel"; }
 };
 
-// The steps of the plan itself, in order; bodies of branches and loops are one step here.
-Result<std::vector<StepWork>> steps_of(const runtime::Plan& plan, const std::vector<Tensor>& inputs);
+// Runs once to warm up, then `runs` times: the steps in order, those of bodies after the step that runs them.
+Result<std::vector<StepWork>> profile(const runtime::Executable& executable, const std::vector<Tensor>& inputs, int threads,
+                                      int runs);
 
-// The sum over the known ones.
+// The sum over the kernels; `ms` over the plan's own steps.
 StepWork total_of(const std::vector<StepWork>& steps);
 
 double weight_bytes(const runtime::Plan& plan);

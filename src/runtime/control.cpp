@@ -8,12 +8,6 @@ namespace weft::runtime {
 
 namespace {
 
-RunOptions body_options(const RunOptions& options) {
-  RunOptions inner = options;
-  inner.step_seconds = nullptr;
-  return inner;
-}
-
 // Slices of one shape, joined along a new leading axis as they come.
 class Stack {
  public:
@@ -117,8 +111,7 @@ Result<void> Run::branch(const BranchStep& step, std::size_t k) {
   const Executable& body = *executable_.state_->bodies[k][holds ? 0 : 1];
   std::vector<Tensor> inputs = WEFT_TRY(tensors(step.inputs)), outputs;
   for (SlotId s : step.outputs) outputs.push_back(WEFT_TRY(target(s)));
-  RunOptions options = body_options(options_);
-  WEFT_TRY(Run(body, inputs, outputs, options, bindings(), Role::Body).execute());
+  WEFT_TRY(Run(body, inputs, outputs, options_, bindings(), Role::Body).execute());
   // One result's sizes may be expressions of another's.
   for (std::size_t o = 0; o < outputs.size(); ++o) WEFT_TRY(settle(step.outputs[o], outputs[o], step.origin));
   for (std::size_t o = 0; o < outputs.size(); ++o) WEFT_TRY(put(step.outputs[o], outputs[o], step.origin));
@@ -138,9 +131,8 @@ Result<void> Run::loop(const LoopStep& step, std::size_t k) {
   for (SlotId s : step.captures) inputs.push_back(WEFT_TRY(tensor(s)));
   std::vector<Stack> stacks;
   for (SlotId s : step.stacked_out) stacks.emplace_back(plan_.slots[s].dtype);
-  RunOptions options = body_options(options_);
   {
-    Run body(*executable_.state_->bodies[k][0], inputs, outputs, options, bindings(), Role::Body);
+    Run body(*executable_.state_->bodies[k][0], inputs, outputs, options_, bindings(), Role::Body);
     for (std::int64_t i = 0; i < trips && go; ++i) {
       WEFT_TRY(check_stop());
       iteration.set_i64(0, i);
@@ -188,8 +180,7 @@ Result<void> Run::scan(const ScanStep& step, std::size_t k) {
   inputs.resize(carried + xs.size());
   for (SlotId s : step.captures) inputs.push_back(WEFT_TRY(tensor(s)));
 
-  RunOptions options = body_options(options_);
-  Run body(*executable_.state_->bodies[k][0], inputs, outputs, options, bindings(), Role::Body);
+  Run body(*executable_.state_->bodies[k][0], inputs, outputs, options_, bindings(), Role::Body);
   for (std::int64_t i = 0; i < length; ++i) {
     WEFT_TRY(check_stop());
     const auto& into = buffers[(length - 1 - i) % 2];

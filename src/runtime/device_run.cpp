@@ -43,7 +43,7 @@ Result<void> Run::launch_on_device(const Launch& launch, const LaunchSizes& size
   what.grid = sizes.grid;
   what.status = memory_->mirror->status(k);
   WEFT_TRY(plan_.device->launch(what));
-  return options_.step_seconds ? plan_.device->finish() : Result<void>();
+  return options_.profile ? plan_.device->finish() : Result<void>();
 }
 
 // To be called before the host reads the slot's bytes.

@@ -204,19 +204,31 @@ Result<void> Run::check_stop() const {
 
 Result<void> Run::execute() {
   WEFT_TRY(prepare());
-  using Clock = std::chrono::steady_clock;
-  if (options_.step_seconds) options_.step_seconds->assign(plan_.steps.size(), 0);
   for (std::size_t k = 0; k < plan_.steps.size(); ++k) {
     WEFT_TRY(check_stop());
-    if (!options_.step_seconds) {
-      WEFT_TRY(step(k));
-      continue;
-    }
-    auto start = Clock::now();
-    WEFT_TRY(step(k));
-    (*options_.step_seconds)[k] = std::chrono::duration<double>(Clock::now() - start).count();
+    WEFT_TRY(options_.profile ? profiled_step(k) : step(k));
   }
   return finish_device();
+}
+
+Result<void> Run::profiled_step(std::size_t k) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  WEFT_TRY(step(k));
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  StepProfile& profile = (*options_.profile)[&plan_.steps[k]];
+  ++profile.runs;
+  profile.seconds += seconds;
+  const auto* launch = std::get_if<Launch>(&plan_.steps[k]);
+  if (!launch || launch->info < 0) return {};
+  const KernelInfo& info = plan_.infos[launch->info];
+  const auto add = [&](const Dim& work, double& sum) -> Result<void> {
+    sum += static_cast<double>(WEFT_TRY(work.evaluate(bindings())));
+    return {};
+  };
+  WEFT_TRY(add(info.bytes_compulsory, profile.bytes_compulsory));
+  WEFT_TRY(add(info.bytes_moved, profile.bytes_moved));
+  return add(info.flops, profile.flops);
 }
 
 Result<void> Run::step(std::size_t k) {

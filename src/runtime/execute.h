@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -11,10 +12,18 @@
 
 namespace weft::runtime {
 
+// What a step did in a run. Steps of bodies are summed over the iterations; one that did not run has no entry.
+struct StepProfile {
+  std::int64_t runs = 0;
+  double seconds = 0;
+  double bytes_compulsory = 0, bytes_moved = 0, flops = 0;  // of kernels, with the sizes that they ran with
+};
+using Profile = std::map<const PlanStep*, StepProfile>;  // for look-ups; its order means nothing
+
 struct RunOptions {
   int threads = 0;                               // 0: as decide_threads() says
   const std::atomic<bool>* stop = nullptr;       // checked between steps
-  std::vector<double>* step_seconds = nullptr;   // when given: filled with the time of each step
+  Profile* profile = nullptr;                    // when given: added to
 };
 
 struct MemoryStats {

@@ -82,6 +82,7 @@ class Run {
   Result<void> check_overlap(std::size_t output) const;
   Result<void> check_stop() const;
   Result<void> step(std::size_t k);
+  Result<void> profiled_step(std::size_t k);
   Result<void> launch(const Launch& launch, const LaunchSizes& known, std::size_t k);
   Result<void> launch_here(const Launch& launch, const LaunchSizes& sizes);
   Result<void> host(const HostCall& call);
