@@ -4,7 +4,8 @@
     python bench/models.py --weft build/release/weft --models .deps/zoo [NAME...] [--threads 2] [--seconds 1] [--write]
 
 Models that are missing are made or fetched first (zoo/zoo.py). Weft and ONNX Runtime run alternately, each in a process
-of its own, on the zoo's deterministic inputs. --write puts the table into docs/models.md. Exit 1 when an output
+of its own, on the zoo's deterministic inputs. --write puts the table into docs/models.md, and its summary into
+README.md too. Exit 1 when an output
 disagrees beyond rtol 1e-3 and atol 1e-4 of the output's largest magnitude (or 4 x the recorded `noise`), to which a
 model's recorded `peer_error` is added: ONNX Runtime's own distance from an evaluation in f64. Exit 1, too, when what a level
 of the compiler prints does not parse back to itself.
@@ -12,6 +13,7 @@ of the compiler prints does not parse back to itself.
 import argparse
 import datetime
 import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -150,6 +152,32 @@ def cpu_name():
     return "unknown CPU"
 
 
+def summary(results, args):
+    """The lines that README.md quotes."""
+    ran = [r for r in results if "error" not in r]
+    agree = sum(r["off"] <= 1 for r in ran)
+    ratios = sorted((r["median_ms"] / r["ort"], r["name"]) for r in ran)
+    mean = math.exp(sum(math.log(ratio) for ratio, _ in ratios) / len(ratios))
+    compiling = sorted(r["compile_ms"] for r in ran)
+    today = datetime.date.today().isoformat()
+    return (f"Measured {today} on {cpu_name()}, {args.threads} threads, compile cache off: {len(ran)} of {len(results)} models"
+            f" run, {agree} agree with ONNX Runtime.\n\n"
+            f"- A run takes {mean:.2f} of ONNX Runtime's time by geometric mean (below 1 is faster), from {ratios[0][0]:.2f}"
+            f" ({ratios[0][1]}) to {ratios[-1][0]:.2f} ({ratios[-1][1]}).\n"
+            f"- Compiling takes {compiling[len(compiling) // 2]:.0f} ms in the median, {compiling[-1]:.0f} ms at most.\n")
+
+
+def write(results, args):
+    def replace(path, marker, new):
+        before, after = path.read_text().split(f"<!-- {marker} -->\n")[::2]
+        path.write_text(f"{before}<!-- {marker} -->\n{new}<!-- {marker} -->\n{after}")
+
+    told = summary(results, args)
+    replace(ROOT / "docs/models.md", "table", told + "\n" + "\n".join([HEADER, *map(row, results)]) + "\n")
+    if not args.names:
+        replace(ROOT / "README.md", "measured", told)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*")
@@ -158,24 +186,19 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--target", default="cpu")
     parser.add_argument("--seconds", type=float, default=1.0)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/models.md")
+    parser.add_argument("--write", action="store_true", help="put the figures into docs/models.md, and of all models into README.md")
     args = parser.parse_args()
     names = args.names or list(zoo.catalogue()) + list(zoo.wheel_catalogue())
-    lines, failed = [], []
+    results, failed = [], []
     print(HEADER, flush=True)
     for name in names:
         result = measure(name, args)
-        lines.append(row(result))
-        print(lines[-1], flush=True)
+        results.append(result)
+        print(row(result), flush=True)
         if name not in WAITING and ("error" in result or result["off"] > 1):
             failed.append(name)
     if args.write:
-        today = datetime.date.today().isoformat()
-        text = (ROOT / "docs/models.md").read_text() if (ROOT / "docs/models.md").exists() else ""
-        before = text.split("<!-- table -->")[0].rstrip() or "# Models"
-        (ROOT / "docs/models.md").write_text(
-            f"{before}\n\n<!-- table -->\nMeasured {today} on {cpu_name()}, {args.threads} threads, compile cache off.\n\n"
-            + HEADER + "\n" + "\n".join(lines) + "\n")
+        write(results, args)
     if failed:
         sys.exit(f"disagree or fail: {', '.join(failed)}")
 

@@ -134,6 +134,18 @@ TEST_F(Commands, ReportsOfAModel) {
   }
 }
 
+TEST_F(Commands, ExplainLooksIntoBodies) {
+  const std::string loop = kCases + "loop_ends_by_condition/model.onnx";
+  EXPECT_THAT(weft("explain " + loop).out, AllOf(HasSubstr("loop"), HasSubstr("body:"), HasSubstr("no kernel: loop")));
+  EXPECT_THAT(weft("explain " + loop + " --json").out, AllOf(HasSubstr("\"body\": \"body\""), HasSubstr("\"runs\"")));
+  EXPECT_THAT(weft("explain " + kRelu + " --schedule").out, AllOf(HasSubstr("loops"), HasSubstr("modelled"), HasSubstr("any size")));
+  EXPECT_THAT(weft("explain " + kRelu + " --schedule --json").out, HasSubstr("\"modelled_us\""));
+}
+
+TEST_F(Commands, AnInputIsANumber) {
+  EXPECT_THAT(weft("run " + kRelu + " --input x=2.5").out, ContainsRegex(" 2.5 +2.5 +2.5 +0"));
+}
+
 TEST_F(Commands, ConformanceCounts) {
   const Ran good = weft("conformance " + kCases + " --filter relu_sign_nan --csv " + (folder_ / "all.csv").string());
   EXPECT_EQ(good.code, 0) << good.out << good.err;
