@@ -98,6 +98,9 @@ Result<Program> compile(const Model& model, const CompileOptions& options) {
     const auto precision = transform::parse_precision(options.precision);
     if (!precision) return user_error("unknown-precision", "there is no such precision").found(options.precision).suggest("there is highest, high, medium");
     how.passes.precision = *precision;
+    const auto weights = transform::parse_weights(options.weights);
+    if (!weights) return user_error("unknown-weights", "weights cannot be kept so").found(options.weights).suggest("there is f32, bf16, int8");
+    how.passes.weights = *weights;
     if (!restrict_to_level(how.machine, options.cpu)) {
       return user_error("unknown-cpu", "this machine is no such CPU").found(options.cpu).suggest("there is native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4");
     }

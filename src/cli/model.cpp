@@ -130,6 +130,7 @@ void add_run_options(CLI::App& app, ModelArguments& a) {
   add_option(app, "--threads", a.threads, "threads (default: as many as this process may use)", {0, 4096});
   add_option(app, "--off", a.passes_off, "a graph pass that is left out; see 'weft opt --list'");
   add_cpu_option(app, a.cpu);
+  add_option(app, "--weights", a.weights, "keep those of products as f32, bf16 or int8");
   add_option(app, "--precision", a.precision, "of f32 products: highest, high or medium");
   add_flag(app, "--no-cache", a.no_cache, "neither look compiled code up on disk nor keep it there");
 }
@@ -160,6 +161,7 @@ Result<Model> load_model(const ModelArguments& a) {
   WEFT_TRY(require_target(a.target));
   WEFT_TRY(require_passes(a.passes_off));
   WEFT_TRY(require_one_of("precision", a.precision, {"highest", "high", "medium"}));
+  WEFT_TRY(require_one_of("weights", a.weights, {"f32", "bf16", "int8"}));
   const Sizes dims = WEFT_TRY(parse_dims(a.dims));
   LoadOptions options;
   if (a.fixed) options.sizes = dims;
@@ -181,6 +183,7 @@ Result<Program> compile_model(const Model& model, const ModelArguments& a) {
   options.threads = a.threads;
   options.passes_off = a.passes_off;
   options.precision = a.precision;
+  options.weights = a.weights;
   options.cpu = a.cpu;
   options.cache = !a.no_cache;
   const Progress progress("compiling");

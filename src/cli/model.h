@@ -23,6 +23,7 @@ struct ModelArguments {
   std::vector<std::string> passes_off;
   bool no_cache = false;
   std::string precision = "highest";
+  std::string weights = "f32";
   std::string cpu = "native";
 };
 

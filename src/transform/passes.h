@@ -15,6 +15,7 @@ Result<graph::Graph> split_axes(const graph::Graph& graph, const PassOptions& op
 Result<graph::Graph> split_contractions(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> choose_layouts(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> split_sums(const graph::Graph& graph, const PassOptions& options);
+Result<graph::Graph> narrow_weights(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> winograd(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> merge_equal(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> remove_dead(const graph::Graph& graph, const PassOptions& options);

@@ -18,10 +18,15 @@ enum class Precision : std::uint8_t {
 };
 std::optional<Precision> parse_precision(std::string_view name);  // "highest", "high", "medium"
 
+// How the weights of products are kept.
+enum class Weights : std::uint8_t { F32, Bf16, Int8 };
+std::optional<Weights> parse_weights(std::string_view name);  // "f32", "bf16", "int8"
+
 // As WEFT_PASSES_OFF and WEFT_PASS_LIMIT say, until changed.
 struct PassOptions {
   PassOptions();
   Precision precision = Precision::Highest;
+  Weights weights = Weights::F32;    // as they are in the model
   std::vector<std::string> off;      // passes by name that do not run
   int limit = -1;                    // at most this many passes run, in order (bisection); -1: all
   std::size_t fold_bytes = 256 << 20;  // constants that folding may make, in all

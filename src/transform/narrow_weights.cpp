@@ -1,0 +1,161 @@
+// Weights of products in fewer bits, where that was asked for: a product with few rows takes as long as reading its
+// weights does. bf16 rounds each weight; int8 has a scale per output channel, which multiplies the result.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "base/log.h"
+#include "graph/rewrite.h"
+#include "transform/passes.h"
+
+namespace weft::transform {
+
+using graph::Attr;
+using graph::Builder;
+using graph::Graph;
+using graph::RewriteContext;
+using graph::ValueId;
+using GOp = graph::Op;
+using Axes = std::vector<std::int64_t>;
+
+namespace {
+
+constexpr std::int64_t kFewWeights = 16 << 10;  // stay as they are
+constexpr double kLargest = 127;                // of int8, so that zero is in the middle
+
+bool contains(const Axes& axes, std::int64_t axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
+
+// The output channels of weights: the axes that are not contracted.
+struct Channels {
+  std::vector<std::int64_t> free;     // their sizes
+  std::vector<std::int64_t> strides;  // by axis, of a channel's number; 0: contracted
+};
+
+Channels channels_of(const Tensor& w, const Axes& contracted) {
+  Channels c;
+  c.strides.assign(w.shape().size(), 0);
+  std::int64_t stride = 1;
+  for (std::size_t axis = w.shape().size(); axis-- > 0;) {
+    if (contains(contracted, static_cast<std::int64_t>(axis))) continue;
+    c.free.insert(c.free.begin(), w.shape()[axis]);
+    c.strides[axis] = stride;
+    stride *= w.shape()[axis];
+  }
+  return c;
+}
+
+// Calls visit(element, channel) for all elements in row-major order.
+template <class Visit>
+void each(const Tensor& w, const Channels& c, Visit visit) {
+  const auto& shape = w.shape();
+  std::vector<std::int64_t> at(shape.size(), 0);
+  const std::int64_t row = shape.back(), step = c.strides.back();
+  for (std::int64_t first = 0; first < w.size(); first += row) {
+    std::int64_t channel = 0;
+    for (std::size_t axis = 0; axis + 1 < shape.size(); ++axis) channel += at[axis] * c.strides[axis];
+    for (std::int64_t i = 0; i < row; ++i) visit(first + i, channel + i * step);
+    for (std::size_t axis = shape.size() - 1; axis-- > 0 && ++at[axis] == shape[axis];) at[axis] = 0;
+  }
+}
+
+struct Quantised {
+  Tensor weights;  // i8
+  Tensor scales;   // f32, one per channel
+  double error = 0;  // root mean square, of the weights' own
+};
+
+Result<Quantised> quantised(const Tensor& w, const Channels& c) {
+  Quantised q;
+  q.weights = WEFT_TRY(Tensor::empty(DType::I8, w.shape()));
+  q.scales = WEFT_TRY(Tensor::zeros(DType::F32, c.free));
+  const auto* x = static_cast<const float*>(w.data());
+  auto* to = static_cast<std::int8_t*>(q.weights.mutable_data());
+  auto* scale = static_cast<float*>(q.scales.mutable_data());
+  each(w, c, [&](std::int64_t i, std::int64_t channel) { scale[channel] = std::max(scale[channel], std::fabs(x[i])); });
+  for (std::int64_t k = 0; k < q.scales.size(); ++k) scale[k] = scale[k] == 0 ? 1.0F : static_cast<float>(scale[k] / kLargest);
+  double off = 0, all = 0;
+  each(w, c, [&](std::int64_t i, std::int64_t channel) {
+    const float rounded = std::nearbyint(x[i] / scale[channel]);
+    to[i] = static_cast<std::int8_t>(std::clamp(rounded, -127.0F, 127.0F));
+    const double d = static_cast<double>(to[i]) * scale[channel] - x[i];
+    off += d * d;
+    all += static_cast<double>(x[i]) * x[i];
+  });
+  q.error = all > 0 ? std::sqrt(off / all) : 0;
+  return q;
+}
+
+// To bf16, to nearest even.
+Result<Tensor> rounded(const Tensor& w) {
+  Tensor narrow = WEFT_TRY(Tensor::empty(DType::BF16, w.shape()));
+  const auto* x = static_cast<const float*>(w.data());
+  auto* to = static_cast<std::uint16_t*>(narrow.mutable_data());
+  for (std::int64_t i = 0; i < w.size(); ++i) {
+    const auto bits = std::bit_cast<std::uint32_t>(x[i]);
+    const std::uint32_t nearest = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+    to[i] = static_cast<std::uint16_t>(std::isnan(x[i]) ? (bits >> 16) | 0x40 : nearest);
+  }
+  return narrow;
+}
+
+bool all_finite(const Tensor& w) {
+  const auto* x = static_cast<const float*>(w.data());
+  return std::all_of(x, x + w.size(), [](float v) { return std::isfinite(v); });
+}
+
+class Narrower {
+ public:
+  explicit Narrower(Weights kind) : kind_(kind) {}
+
+  std::optional<std::vector<ValueId>> operator()(const RewriteContext& c) {
+    const graph::Node& node = c.node;
+    if (node.op != GOp::Dot || !node.attrs.ints(Attr::RhsBatch).empty()) return std::nullopt;
+    const Tensor* w = c.from.constant(node.operands[1]);
+    if (w == nullptr || w->dtype() != DType::F32 || w->size() < kFewWeights || node.attrs.dtype(Attr::DType) != DType::F32) return std::nullopt;
+    const Axes& contracted = node.attrs.ints(Attr::RhsContract);
+    if (kind_ == Weights::Int8 && (!all_finite(*w) || contracted.size() >= w->shape().size())) return std::nullopt;
+    return std::vector<ValueId>{kind_ == Weights::Bf16 ? as_bf16(c, *w) : as_int8(c, *w, channels_of(*w, contracted))};
+  }
+
+ private:
+  static ValueId product(const RewriteContext& c, ValueId weights) {
+    return c.builder.node(GOp::Dot, {c.operands[0], c.builder.cast(weights, DType::F32)}, c.node.attrs);
+  }
+
+  static ValueId as_bf16(const RewriteContext& c, const Tensor& w) {
+    auto narrow = rounded(w);
+    if (!narrow.ok()) return c.builder.node(GOp::Dot, c.operands, c.node.attrs);
+    return product(c, c.builder.constant(*narrow));
+  }
+
+  static ValueId as_int8(const RewriteContext& c, const Tensor& w, const Channels& channels) {
+    auto q = quantised(w, channels);
+    if (!q.ok()) return c.builder.node(GOp::Dot, c.operands, c.node.attrs);
+    if (log_enabled("weights")) {
+      log("weights", fmt::format("'{}': {} weights in int8, error {:.4f} of their root mean square",
+                                 c.node.origin ? c.node.origin->node : "dot", w.size(), q->error));
+    }
+    const ValueId y = product(c, c.builder.constant(q->weights));
+    return c.builder.binary(GOp::Mul, y, c.builder.constant(q->scales));  // the channels are the last axes
+  }
+
+  Weights kind_;
+};
+
+}  // namespace
+
+std::optional<Weights> parse_weights(std::string_view name) {
+  if (name == "f32") return Weights::F32;
+  if (name == "bf16") return Weights::Bf16;
+  if (name == "int8") return Weights::Int8;
+  return std::nullopt;
+}
+
+Result<Graph> narrow_weights(const Graph& graph, const PassOptions& options) {
+  if (options.weights == Weights::F32) return graph;
+  return graph::Rewriter(Narrower(options.weights)).run(graph);
+}
+
+}  // namespace weft::transform
