@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/machine.h"
 #include "cli/commands.h"
@@ -14,6 +15,8 @@
 #include "cli/schedules.h"
 #include "cli/table.h"
 #include "cli/work.h"
+#include "compile/limits.h"
+#include "runtime/pool.h"
 
 namespace weft::cli {
 namespace {
@@ -31,16 +34,34 @@ std::string figure(const StepWork& step, double value, std::string (*text)(doubl
 
 std::string two_digits(double value) { return fmt::format("{:.2f}", value); }
 
-void print_steps(const std::vector<StepWork>& steps) {
-  Table table({"step", "us", "runs", "kind", "FLOPs", "compulsory", "moved", "FLOP/B", "GFLOP/s", "nodes"});
+// How near a kernel is to what the machine can do at most; memory is no limit for what a cache holds.
+struct Share {
+  double part = 0;         // of the limit that binds; 0: unknown
+  const char* of = "";
+};
+
+Share share_of(const StepWork& s, const std::optional<compiler::Limits>& limits) {
+  if (!limits || !s.is_kernel() || s.ms <= 0) return {};
+  const double multiplications = s.flops / (limits->gflops * 1e6);  // ms at least
+  const bool beyond_caches = s.bytes_compulsory > static_cast<double>(host_machine().l3_bytes) * static_cast<double>(s.runs);
+  const double memory = beyond_caches ? s.bytes_compulsory / (limits->gbytes * 1e6) : 0;
+  return {std::max(multiplications, memory) / s.ms, memory > multiplications ? "memory" : "FMA"};
+}
+
+using Limits = std::optional<compiler::Limits>;
+
+void print_steps(const std::vector<StepWork>& steps, const Limits& limits) {
+  Table table({"step", "us", "runs", "kind", "FLOPs", "compulsory", "moved", "FLOP/B", "GFLOP/s", "limit", "nodes"});
   for (std::size_t k = 0; k < steps.size(); ++k) {
     const StepWork& s = steps[k];
+    const Share share = share_of(s, limits);
     const std::string indent(2 * static_cast<std::size_t>(s.depth), ' ');
     if (!s.body.empty()) table.row({"", "", "", indent.substr(2) + s.body + ":"});
     table.row({std::to_string(k), s.runs > 0 ? fmt::format("{:.1f}", 1e3 * s.ms) : "-", std::to_string(s.runs), indent + s.kind,
                figure(s, s.flops, count_text), figure(s, s.bytes_compulsory, bytes_text),
                figure(s, s.bytes_moved, bytes_text), figure(s, intensity(s), two_digits),
-               figure(s, s.ms > 0 ? s.flops / (s.ms * 1e6) : 0, two_digits), joined(s.origins, " + ", 6)});
+               figure(s, s.ms > 0 ? s.flops / (s.ms * 1e6) : 0, two_digits),
+               share.part > 0 ? fmt::format("{:.0f}% {}", 100 * share.part, share.of) : "-", joined(s.origins, " + ", 6)});
   }
   print(table);
 }
@@ -57,18 +78,19 @@ void print_host_steps(const std::vector<StepWork>& steps) {
   }
 }
 
-void print_text(const std::vector<StepWork>& steps) {
-  print_steps(steps);
+void print_text(const std::vector<StepWork>& steps, const Limits& limits) {
+  print_steps(steps, limits);
   const StepWork total = total_of(steps);
   const auto kernels = std::count_if(steps.begin(), steps.end(), [](const StepWork& s) { return s.is_kernel(); });
   const auto host = std::count_if(steps.begin(), steps.end(), [](const StepWork& s) { return s.kind == "host"; });
   fmt::print("\n{} steps, {} of them kernels, {} host steps: {:.3f} ms, {} FLOPs, {} compulsory, {} moved\n", steps.size(),
              kernels, host, total.ms, count_text(total.flops), bytes_text(total.bytes_compulsory),
              bytes_text(total.bytes_moved));
+  if (!limits) fmt::print("'weft doctor --measure' once, and each kernel is held against what this machine can do\n");
   print_host_steps(steps);
 }
 
-void print_json(const std::vector<StepWork>& steps) {
+void print_json(const std::vector<StepWork>& steps, const Limits& limits) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const StepWork& s : steps) {
     nlohmann::ordered_json j{{"kind", s.kind}, {"name", s.name}, {"nodes", s.origins}, {"why", s.why},
@@ -79,6 +101,7 @@ void print_json(const std::vector<StepWork>& steps) {
       j["bytes_compulsory"] = s.bytes_compulsory;
       j["bytes_moved"] = s.bytes_moved;
       j["intensity"] = intensity(s);
+      if (const Share share = share_of(s, limits); share.part > 0) j["limit"] = {{"share", share.part}, {"of", share.of}};
     }
     all.push_back(std::move(j));
   }
@@ -97,7 +120,8 @@ Result<int> explain(const ExplainArguments& arguments) {
   auto progress = std::make_unique<Progress>("running");
   const auto steps = WEFT_TRY(profile(*program.state->executable, inputs, arguments.threads, arguments.runs));
   progress.reset();
-  arguments.json ? print_json(steps) : print_text(steps);
+  const Limits limits = compiler::known_limits(arguments.threads > 0 ? arguments.threads : runtime::decide_threads().threads);
+  arguments.json ? print_json(steps, limits) : print_text(steps, limits);
   return kSuccess;
 }
 
