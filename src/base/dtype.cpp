@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/float_format.h"
 
 namespace weft {
 namespace {
@@ -20,36 +21,8 @@ constexpr DTypeInfo kTable[] = {
 };
 constexpr int kCount = static_cast<int>(std::size(kTable));
 
-// What the codes beyond the finite ones mean.
-enum class Special : std::uint8_t {
-  Ieee,    // all-ones exponent: infinities and NaNs
-  NanTop,  // only the all-ones code is NaN, no infinity
-  NanNegZero,  // the code of -0 is NaN, no infinity, no -0
-  None,        // every code is finite
-};
-
-// A float of at most 16 bits: sign, exponent, mantissa, with subnormals.
-struct Format {
-  int exponent_bits;
-  int mantissa_bits;
-  int bias;
-  Special special;
-
-  constexpr int sign_shift() const { return exponent_bits + mantissa_bits; }
-  constexpr std::uint64_t magnitude_mask() const { return (1u << sign_shift()) - 1; }
-  constexpr std::uint64_t infinity() const { return ((1u << exponent_bits) - 1u) << mantissa_bits; }
-  constexpr std::uint64_t max_finite() const {
-    if (special == Special::Ieee) return infinity() - 1;
-    if (special == Special::NanTop) return magnitude_mask() - 1;
-    return magnitude_mask();
-  }
-  constexpr std::uint64_t nan() const {
-    if (special == Special::Ieee) return infinity() | (1u << (mantissa_bits - 1));
-    if (special == Special::NanTop) return magnitude_mask();
-    if (special == Special::NanNegZero) return 1u << sign_shift();
-    return 1u << sign_shift();  // None: a NaN becomes -0, as in ml_dtypes
-  }
-};
+using Special = FloatSpecial;
+using Format = FloatFormat;
 
 constexpr Format kF4E2M1{2, 1, 1, Special::None};
 constexpr Format kF8E4M3FN{4, 3, 7, Special::NanTop};
@@ -233,20 +206,28 @@ std::optional<std::size_t> storage_bytes(DType t, std::int64_t count) {
   return static_cast<std::size_t>(total);
 }
 
+std::optional<FloatFormat> float_format(DType t) {
+  switch (t) {
+    case DType::BF16: return kBF16;
+    case DType::F16: return kF16;
+    case DType::F8E4M3FN: return kF8E4M3FN;
+    case DType::F8E4M3FNUZ: return kF8E4M3FNUZ;
+    case DType::F8E5M2: return kF8E5M2;
+    case DType::F8E5M2FNUZ: return kF8E5M2FNUZ;
+    case DType::F4E2M1: return kF4E2M1;
+    default: return std::nullopt;
+  }
+}
+
 double decode_float(DType t, std::uint64_t code) {
   switch (t) {
     case DType::F64: return std::bit_cast<double>(code);
     case DType::F32: return std::bit_cast<float>(static_cast<std::uint32_t>(code));
     case DType::BF16: return std::bit_cast<float>(static_cast<std::uint32_t>(code & 0xffff) << 16);
-    case DType::F16: return decode(kF16, code);
-    case DType::F8E4M3FN: return decode(kF8E4M3FN, code);
-    case DType::F8E4M3FNUZ: return decode(kF8E4M3FNUZ, code);
-    case DType::F8E5M2: return decode(kF8E5M2, code);
-    case DType::F8E5M2FNUZ: return decode(kF8E5M2FNUZ, code);
     case DType::F8E8M0: return decode_e8m0(code);
-    case DType::F4E2M1: return decode(kF4E2M1, code);
     default: break;
   }
+  if (const auto format = float_format(t)) return decode(*format, code);
   check_failed("is_float(t)", __FILE__, __LINE__, std::string("decode_float of ") + name(t));
 }
 
@@ -258,16 +239,10 @@ std::uint64_t encode_float(DType t, double value, bool saturate) {
           clamp ? std::copysign(std::numeric_limits<double>::max(), value) : value);
     }
     case DType::F32: return std::bit_cast<std::uint32_t>(narrow_f32(value, saturate));
-    case DType::BF16: return encode(kBF16, value, saturate);
-    case DType::F16: return encode(kF16, value, saturate);
-    case DType::F8E4M3FN: return encode(kF8E4M3FN, value, saturate);
-    case DType::F8E4M3FNUZ: return encode(kF8E4M3FNUZ, value, saturate);
-    case DType::F8E5M2: return encode(kF8E5M2, value, saturate);
-    case DType::F8E5M2FNUZ: return encode(kF8E5M2FNUZ, value, saturate);
     case DType::F8E8M0: return encode_e8m0(value, saturate);
-    case DType::F4E2M1: return encode(kF4E2M1, value, saturate);
     default: break;
   }
+  if (const auto format = float_format(t)) return encode(*format, value, saturate);
   check_failed("is_float(t)", __FILE__, __LINE__, std::string("encode_float of ") + name(t));
 }
 

@@ -51,13 +51,13 @@ Share share_of(const StepWork& s, const std::optional<compiler::Limits>& limits)
 using Limits = std::optional<compiler::Limits>;
 
 void print_steps(const std::vector<StepWork>& steps, const Limits& limits) {
-  Table table({"step", "us", "runs", "kind", "FLOPs", "compulsory", "moved", "FLOP/B", "GFLOP/s", "limit", "nodes"});
+  Table table({"step", "us", "runs", "kind", "what", "FLOPs", "compulsory", "moved", "FLOP/B", "GFLOP/s", "limit", "nodes"});
   for (std::size_t k = 0; k < steps.size(); ++k) {
     const StepWork& s = steps[k];
     const Share share = share_of(s, limits);
     const std::string indent(2 * static_cast<std::size_t>(s.depth), ' ');
     if (!s.body.empty()) table.row({"", "", "", indent.substr(2) + s.body + ":"});
-    table.row({std::to_string(k), s.runs > 0 ? fmt::format("{:.1f}", 1e3 * s.ms) : "-", std::to_string(s.runs), indent + s.kind,
+    table.row({std::to_string(k), s.runs > 0 ? fmt::format("{:.1f}", 1e3 * s.ms) : "-", std::to_string(s.runs), indent + s.kind, s.name,
                figure(s, s.flops, count_text), figure(s, s.bytes_compulsory, bytes_text),
                figure(s, s.bytes_moved, bytes_text), figure(s, intensity(s), two_digits),
                figure(s, s.ms > 0 ? s.flops / (s.ms * 1e6) : 0, two_digits),

@@ -17,6 +17,8 @@ Result<graph::Graph> choose_layouts(const graph::Graph& graph, const PassOptions
 Result<graph::Graph> split_sums(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> narrow_weights(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> winograd(const graph::Graph& graph, const PassOptions& options);
+Result<graph::Graph> expand_data_sizes(const graph::Graph& graph, const PassOptions& options);
+Result<graph::Graph> widen(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> merge_equal(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> remove_dead(const graph::Graph& graph, const PassOptions& options);
 

@@ -27,6 +27,8 @@ const std::vector<Pass>& passes() {
       {"narrow-weights", "weights of products in bf16 or int8, where that was asked for", narrow_weights},
       {"winograd", "3 x 3 convolutions in Winograd's form where that is cheaper, at precision high", winograd},
       {"split-sums", "long reductions with few results, and such dots, in parts that run side by side", split_sums},
+      {"data-sizes", "non-zero and unique elements by running sums, sorts and scatters", expand_data_sizes},
+      {"widen", "casts around ops that kernels only do on elements of whole bytes", widen},
       {"cse", "merges equal pure nodes", merge_equal},
       {"dce", "removes what nothing needs", remove_dead},
   };

@@ -6,6 +6,8 @@
 #include <set>
 
 #include "base/log.h"
+#include "graph/narrow.h"
+#include "loop/lower/narrow.h"
 
 namespace weft::loop {
 
@@ -26,7 +28,9 @@ constexpr int kMaxUnitNodes = 64;
 constexpr std::size_t kMaxInlineConcat = 4;
 constexpr int kMaxPieces = 32;  // places that one element may come from, where nothing but concatenations are read through
 
-int scalar_cost(GOp op) {
+constexpr int kNarrowFloat = 20;  // to round to a float of at most 8 bits
+
+int op_cost(GOp op) {
   switch (info(op).family) {
     case graph::Family::Unary:
       switch (op) {
@@ -50,6 +54,12 @@ int scalar_cost(GOp op) {
     default:
       return 0;
   }
+}
+
+int scalar_cost(const Graph& g, const Node& node) {
+  const DType t = g.type(node.results[0]).dtype;
+  const bool rounds = is_narrow(t) && is_float(t) && info(node.op).elementwise && node.op != GOp::Select;
+  return op_cost(node.op) + (rounds ? kNarrowFloat : 0);
 }
 
 // A size to weigh with: symbols count as 64.
@@ -100,6 +110,7 @@ class Planner {
   bool may_join(const Unit& unit, const Node& node, NodeId id) const {
     if (plan_.unit_of[id] >= 0 || node.results.empty()) return false;
     const Node& seed = g_.node(unit.seed);
+    if (node.results.empty() || pointwise_only(g_.type(node.results[0]).dtype)) return false;
     if (unit.kind == UnitKind::Contraction) {
       const Shape& space = g_.type(seed.results[0]).shape;
       if (is_shape_preserving(node)) return g_.type(node.results[0]).shape == space;
@@ -237,7 +248,7 @@ class Planner {
         log_refusal(n, "something outside stands between it and the unit");
         continue;
       }
-      body += std::max(1, scalar_cost(node.op));
+      body += std::max(1, scalar_cost(g_, node));
       if (body > kMaxBody) {
         log_refusal(n, "the kernel would be too large");
         break;
@@ -398,7 +409,7 @@ class Planner {
       ValueId v = node.results[0];
       double own = likely_elements(g_.type(v).shape) * bits(g_.type(v).dtype) / 8;
       Through t;
-      t.cost = scalar_cost(node.op);
+      t.cost = scalar_cost(g_, node);
       t.pieces = 0;
       for (ValueId x : node.operands) {
         double size = likely_elements(g_.type(x).shape) * bits(g_.type(x).dtype) / 8;
@@ -459,9 +470,12 @@ class Planner {
 }  // namespace
 
 // What kernels load, store and compute with. Nodes on anything else run on the host.
-bool is_kernel_dtype(DType t) {
-  if (is_complex(t) || is_string(t)) return false;
-  return is_bool(t) || bits(t) >= (is_float(t) ? 16 : 8);
+bool is_kernel_dtype(DType t) { return !is_string(t); }
+
+// Ops that combine complex numbers have no kernels: they run on the host.
+bool combines(const Node& node) {
+  const graph::Family family = info(node.op).family;
+  return family == graph::Family::Reduce || family == graph::Family::Scan || family == graph::Family::Scatter;
 }
 
 Part part_of(const Graph& g, const Node& node) {
@@ -472,6 +486,8 @@ Part part_of(const Graph& g, const Node& node) {
   for (ValueId v : node.results) {
     if (!is_kernel_dtype(g.type(v).dtype)) return Part::Step;
   }
+  if (!node.results.empty() && is_complex(g.type(node.results[0]).dtype) && combines(node)) return Part::Step;
+  if (!node.results.empty() && graph::wants_wider(node, g.type(node.results[0]).dtype)) return Part::Step;
   switch (info(node.op).family) {
     case graph::Family::Unary:
     case graph::Family::Binary:

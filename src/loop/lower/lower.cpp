@@ -162,7 +162,7 @@ class Lowering {
         return emit_alone(node);
       case Part::Inline:
         if (!plan_.stored[node.results[0]]) return {};
-        if (node.op == GOp::Concat) return emit_concat(context_, node);
+        if (node.op == GOp::Concat && !pointwise_only(g_.type(node.results[0]).dtype)) return emit_concat(context_, node);
         return one(emit_pointwise(context_, node.results[0]));
       default:
         return {};

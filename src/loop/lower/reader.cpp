@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "loop/lower/complex.h"
 #include "loop/lower/lower.h"
 
 namespace weft::loop {
@@ -25,8 +26,6 @@ bool renames_one_axis(const Shape& from, const Shape& to) {
 
 }  // namespace
 
-DType compute_dtype(DType t) { return is_float(t) && bits(t) < 32 ? DType::F32 : t; }
-
 void Reader::note(const Node& node) {
   if (!node.origin || node.origin->node.empty()) return;
   auto& origins = group_.origins;
@@ -45,18 +44,21 @@ ParamId Reader::input(ValueId value, const Shape& shape) {
   }
   Param param;
   param.role = Role::Input;
-  param.dtype = graph_.type(value).dtype;
+  param.dtype = storage_dtype(graph_.type(value).dtype);
   param.shape = shape;
-  param.constant = graph_.constant(value) != nullptr;
+  const DType t = graph_.type(value).dtype;
+  param.constant = graph_.constant(value) != nullptr && !is_packed(t) && !is_complex(t);
   args_.push_back(value);
   return group_.add_param(std::move(param));
 }
 
 ParamId Reader::output(ValueId value, Role role) {
   Param param;
+  const DType t = graph_.type(value).dtype;
   param.role = role;
-  param.dtype = graph_.type(value).dtype;
-  param.shape = graph_.type(value).shape;
+  param.dtype = storage_dtype(t);
+  param.shape = is_packed(t) ? packed_shape(t, graph_.type(value).shape) : graph_.type(value).shape;
+  if (is_complex(t)) param.shape.push_back(2);
   args_.push_back(value);
   return group_.add_param(std::move(param));
 }
@@ -85,11 +87,11 @@ ExprId Reader::in_range(ExprId index, const Dim& extent) {
   return both(low, high);
 }
 
-ExprId Reader::read(ValueId value, const std::vector<ExprId>& at, ExprId guard) {
+ExprId Reader::read(ValueId value, const std::vector<ExprId>& at, ExprId guard, int part) {
   if (auto it = bound_.find(value); it != bound_.end() && it->second.first == at) {
     return it->second.second;
   }
-  Key key{value, at, guard};
+  Key key{value, at, guard, part};
   if (auto it = memo_.find(key); it != memo_.end()) return it->second;
   const Node* node = graph_.def(value);
   ExprId e;
@@ -97,60 +99,117 @@ ExprId Reader::read(ValueId value, const std::vector<ExprId>& at, ExprId guard) 
     DType t = compute_dtype(data->dtype());
     e = is_float(t) ? group_.constant(t, data->f64(0)) : group_.constant_i64(data->i64(0), t);
   } else if (stored_[value]) {
-    e = read_stored(value, graph_.type(value).shape, at, guard);
+    e = read_stored(value, graph_.type(value).shape, at, guard, part);
   } else {
     WEFT_CHECK(node, "a graph input is not stored");
-    e = read_node(*node, value, at, guard);
+    e = read_node(*node, value, at, guard, part);
   }
   memo_.emplace(std::move(key), e);
   return e;
 }
 
-ExprId Reader::read_stored(ValueId value, const Shape& shape, const std::vector<ExprId>& at, ExprId guard) {
-  ParamId param = input(value, shape);
-  ExprId e = guard < 0 ? group_.load(param, at) : group_.load_if(guard, param, at);
-  return group_.cast(e, compute_dtype(graph_.type(value).dtype));
+ExprId Reader::read_stored(ValueId value, const Shape& shape, const std::vector<ExprId>& at, ExprId guard, int part) {
+  const DType t = graph_.type(value).dtype;
+  const auto load = [&](const Shape& seen, const std::vector<ExprId>& place) {
+    ParamId param = input(value, seen);
+    return guard < 0 ? group_.load(param, place) : group_.load_if(guard, param, place);
+  };
+  if (is_complex(t)) {
+    Shape pairs = shape;
+    pairs.push_back(2);
+    std::vector<ExprId> place = at;
+    place.push_back(group_.constant_i64(part));
+    return load(pairs, place);
+  }
+  if (!is_packed(t)) {
+    ExprId e = load(shape, at);
+    return is_narrow(t) ? decode(t, e) : group_.cast(e, compute_dtype(t));
+  }
+  const PackedPlace place = packed_place(group_, t, shape, at);
+  ExprId byte = load(packed_shape(t, shape), place.at);
+  ExprId shift = group_.cast(group_.imul(place.part, group_.constant_i64(bits(t))), DType::U8);
+  ExprId code = group_.scalar(ScalarOp::Shr, DType::U8, {byte, shift});
+  return decode(t, group_.scalar(ScalarOp::And, DType::U8, {code, group_.constant_i64((1 << bits(t)) - 1, DType::U8)}));
 }
 
-ExprId Reader::read_node(const Node& node, ValueId value, const std::vector<ExprId>& at, ExprId guard) {
+ExprId Reader::decode(DType t, ExprId code) {
+  ExprId value = decode_narrow(group_, t, code);
+  codes_[{t, value}] = code;
+  return value;
+}
+
+ExprId Reader::to_storage(ValueId value, ExprId expr) {
+  const DType t = graph_.type(value).dtype;
+  if (!is_narrow(t)) return group_.cast(expr, storage_dtype(t));
+  if (auto it = codes_.find({t, expr}); it != codes_.end()) return it->second;
+  return encode_narrow(group_, t, expr, false);
+}
+
+// The value that a t can hold nearest to an arithmetic result in the compute dtype.
+ExprId Reader::rounded(DType t, ExprId value, bool saturate) {
+  if (!is_narrow(t)) return value;
+  return is_float(t) ? decode(t, encode_narrow(group_, t, value, saturate)) : wrap_packed(group_, t, value);
+}
+
+ExprId Reader::read_node(const Node& node, ValueId value, const std::vector<ExprId>& at, ExprId guard, int part) {
   const graph::OpInfo& op = info(node.op);
   note(node);
   switch (op.family) {
     case graph::Family::Unary:
     case graph::Family::Binary:
     case graph::Family::Select:
-      return read_elementwise(node, at, guard);
+      return read_elementwise(node, at, guard, part);
     case graph::Family::Cast:
-      return read_cast(node, at, guard);
+      return read_cast(node, at, guard, part);
     case graph::Family::Movement:
-      return read_movement(node, at, guard);
+      return read_movement(node, at, guard, part);
     case graph::Family::Source:
       return read_source(node, at);
     case graph::Family::Gather:
-      return read_gather(node, at, guard);
+      return read_gather(node, at, guard, part);
     default:
       WEFT_CHECK(false, fmt::format("'{}' (value {}) is neither stored nor readable", op.name, value));
   }
 }
 
-ExprId Reader::read_elementwise(const Node& node, const std::vector<ExprId>& at, ExprId guard) {
+ExprId Reader::read_elementwise(const Node& node, const std::vector<ExprId>& at, ExprId guard, int part) {
+  if (is_complex(graph_.type(node.operands.back()).dtype)) return read_complex(node, at, guard, part);
   std::vector<ExprId> args;
   for (ValueId operand : node.operands) args.push_back(read(operand, at, guard));
   auto op = parse_scalar_op(info(node.op).name);
   WEFT_CHECK(op, fmt::format("no scalar op named '{}'", info(node.op).name));
-  return group_.scalar(*op, compute_dtype(graph_.type(node.results[0]).dtype), std::move(args));
+  const DType t = graph_.type(node.results[0]).dtype;
+  ExprId result = group_.scalar(*op, compute_dtype(t), std::move(args));
+  return node.op == GOp::Select ? result : rounded(t, result, false);
 }
 
-ExprId Reader::read_cast(const Node& node, const std::vector<ExprId>& at, ExprId guard) {
-  ExprId x = read(node.operands[0], at, guard);
+ExprId Reader::read_complex(const Node& node, const std::vector<ExprId>& at, ExprId guard, int part) {
+  const DType t = graph_.type(node.operands.back()).dtype;
+  if (node.op == GOp::Select) {
+    ExprId a = read(node.operands[1], at, guard, part), b = read(node.operands[2], at, guard, part);
+    return group_.scalar(ScalarOp::Select, compute_dtype(t), {read(node.operands[0], at, guard), a, b});
+  }
+  std::vector<Pair> pairs;
+  for (ValueId v : node.operands) pairs.push_back({read(v, at, guard, 0), read(v, at, guard, 1)});
+  return complex_op(group_, node.op, t, pairs, part);
+}
+
+ExprId Reader::read_cast(const Node& node, const std::vector<ExprId>& at, ExprId guard, int part) {
+  ExprId x = read(node.operands[0], at, guard, part);
   DType from = graph_.type(node.operands[0]).dtype;
   DType to = graph_.type(node.results[0]).dtype;
+  if (is_complex(to)) {
+    return part == 0 || is_complex(from) ? group_.cast(x, part_dtype(to)) : group_.constant(part_dtype(to), 0);
+  }
   if (node.op == GOp::Bitcast) {
-    ExprId bits = group_.scalar(ScalarOp::Bitcast, to, {group_.cast(x, from)});
-    return group_.cast(bits, compute_dtype(to));
+    ExprId raw = is_narrow(from) ? to_storage(node.operands[0], x) : group_.cast(x, from);
+    if (is_narrow(to)) return decode(to, group_.scalar(ScalarOp::Bitcast, DType::U8, {raw}));
+    return group_.cast(group_.scalar(ScalarOp::Bitcast, to, {raw}), compute_dtype(to));
   }
   // The rounding of a narrow float is part of the cast's meaning; arithmetic goes on in the compute dtype.
   if (from == to) return x;
+  if (is_packed(to) && !is_float(to)) return to_packed(group_, to, x);
+  if (is_narrow(to)) return rounded(to, x, node.attrs.flag(Attr::Saturate));
   return group_.cast(group_.cast(x, to), compute_dtype(to));
 }
 
@@ -227,7 +286,7 @@ std::vector<ExprId> Reader::reshape_coordinates(const Shape& from, const Shape& 
   return result;
 }
 
-ExprId Reader::read_movement(const Node& node, const std::vector<ExprId>& at, ExprId guard) {
+ExprId Reader::read_movement(const Node& node, const std::vector<ExprId>& at, ExprId guard, int part) {
   ValueId x = node.operands[0];
   const Shape& from = graph_.type(x).shape;
   const Shape& to = graph_.type(node.results[0]).shape;
@@ -235,20 +294,20 @@ ExprId Reader::read_movement(const Node& node, const std::vector<ExprId>& at, Ex
   switch (node.op) {
     case GOp::Reshape:
       // Bytes do not move: a stored operand is simply seen in the result's shape.
-      if (stored_[x] && !graph_.constant(x)) return read_stored(x, to, at, guard);
-      if (stored_[x] && graph_.constant(x)->size() != 1) return read_stored(x, to, at, guard);
-      return read(x, reshape_coordinates(from, to, at), guard);
+      if (stored_[x] && !graph_.constant(x)) return read_stored(x, to, at, guard, part);
+      if (stored_[x] && graph_.constant(x)->size() != 1) return read_stored(x, to, at, guard, part);
+      return read(x, reshape_coordinates(from, to, at), guard, part);
     case GOp::Transpose: {
       const auto& axes = node.attrs.ints(Attr::Axes);
       for (std::size_t d = 0; d < axes.size(); ++d) coordinates[axes[d]] = at[d];
-      return read(x, coordinates, guard);
+      return read(x, coordinates, guard, part);
     }
     case GOp::Broadcast: {
       const auto& axes = node.attrs.ints(Attr::Axes);
       for (std::size_t d = 0; d < axes.size(); ++d) {
         coordinates[d] = from[d].is(1) ? group_.constant_i64(0) : at[axes[d]];
       }
-      return read(x, coordinates, guard);
+      return read(x, coordinates, guard, part);
     }
     case GOp::Slice: {
       const auto& starts = node.attrs.dims(Attr::Starts);
@@ -256,25 +315,25 @@ ExprId Reader::read_movement(const Node& node, const std::vector<ExprId>& at, Ex
       for (std::size_t d = 0; d < from.size(); ++d) {
         coordinates[d] = group_.iadd(group_.imul(at[d], group_.constant_i64(steps[d])), group_.size(starts[d]));
       }
-      return read(x, coordinates, guard);
+      return read(x, coordinates, guard, part);
     }
     case GOp::Reverse: {
       coordinates = at;
       for (std::int64_t axis : node.attrs.ints(Attr::Axes)) {
         coordinates[axis] = group_.isub(group_.size(from[axis] - 1), at[axis]);
       }
-      return read(x, coordinates, guard);
+      return read(x, coordinates, guard, part);
     }
     case GOp::Pad:
-      return read_pad(node, at, guard);
+      return read_pad(node, at, guard, part);
     case GOp::Concat:
-      return read_concat(node, at, guard);
+      return read_concat(node, at, guard, part);
     default:
       WEFT_CHECK(false, fmt::format("movement '{}' has no reading", info(node.op).name));
   }
 }
 
-ExprId Reader::read_pad(const Node& node, const std::vector<ExprId>& at, ExprId guard) {
+ExprId Reader::read_pad(const Node& node, const std::vector<ExprId>& at, ExprId guard, int part) {
   ValueId x = node.operands[0];
   const Shape& from = graph_.type(x).shape;
   const Shape& lo = node.attrs.dims(Attr::Lo);
@@ -303,13 +362,13 @@ ExprId Reader::read_pad(const Node& node, const std::vector<ExprId>& at, ExprId 
     }
     coordinates[d] = i;
   }
-  if (inside < 0) return read(x, coordinates, guard);
-  ExprId value = read(x, coordinates, both(guard, inside));
-  ExprId fill = read(node.operands[1], {}, -1);
+  if (inside < 0) return read(x, coordinates, guard, part);
+  ExprId value = read(x, coordinates, both(guard, inside), part);
+  ExprId fill = read(node.operands[1], {}, -1, part);
   return group_.scalar(ScalarOp::Select, compute_dtype(graph_.type(x).dtype), {inside, value, fill});
 }
 
-ExprId Reader::read_concat(const Node& node, const std::vector<ExprId>& at, ExprId guard) {
+ExprId Reader::read_concat(const Node& node, const std::vector<ExprId>& at, ExprId guard, int part) {
   std::int64_t axis = node.attrs.integer(Attr::Axis);
   DType t = compute_dtype(graph_.type(node.results[0]).dtype);
   std::vector<Dim> offsets{Dim(0)};
@@ -323,7 +382,7 @@ ExprId Reader::read_concat(const Node& node, const std::vector<ExprId>& at, Expr
     ExprId high = k + 1 == node.operands.size()
                       ? -1
                       : group_.scalar(ScalarOp::Lt, DType::Bool, {at[axis], group_.size(offsets[k + 1])});
-    ExprId value = read(node.operands[k], coordinates, both(guard, both(low, high)));
+    ExprId value = read(node.operands[k], coordinates, both(guard, both(low, high)), part);
     result = result < 0 ? value : group_.scalar(ScalarOp::Select, t, {high, value, result});
   }
   return result;
@@ -372,7 +431,7 @@ ExprId Reader::checked(ExprId index, const Dim& extent) {
   return group_.add(std::move(e));
 }
 
-ExprId Reader::read_gather(const Node& node, const std::vector<ExprId>& at, ExprId guard) {
+ExprId Reader::read_gather(const Node& node, const std::vector<ExprId>& at, ExprId guard, int part) {
   ValueId x = node.operands[0], indices = node.operands[1];
   const Shape& from = graph_.type(x).shape;
   std::size_t index_rank = graph_.type(indices).shape.size();
@@ -399,7 +458,7 @@ ExprId Reader::read_gather(const Node& node, const std::vector<ExprId>& at, Expr
     }
     coordinates.insert(coordinates.end(), at.begin() + lead, at.end());
   }
-  return read(x, coordinates, guard);
+  return read(x, coordinates, guard, part);
 }
 
 }  // namespace weft::loop
