@@ -66,12 +66,16 @@ def run_peer(peer, path, inputs, args):
     return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
 
 
-def run_weft(path, arguments, args):
-    bench = [args.weft, "bench", *arguments, "--json", "--no-cache", "--seconds", str(args.seconds)]
+def run_weft_bench(arguments, args):
+    bench = [args.weft, "bench", *arguments, "--json", "--no-cache", "--seconds", str(args.seconds), "--precision", args.precision]
     done = subprocess.run(bench, capture_output=True, text=True)
-    if done.returncode != 0:
+    return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def run_weft(arguments, args):
+    found = run_weft_bench(arguments, args)
+    if found is None:
         return None
-    found = json.loads(done.stdout)
     begin = time.perf_counter()
     once = subprocess.run(["/usr/bin/env", sys.executable, "-c",
                            "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL);"
@@ -97,7 +101,7 @@ def measure(name, peers, args):
         arguments = weft_arguments(path, inputs, folder, args.threads)
         for _ in range(args.rounds):
             for engine in ["weft", *peers]:
-                found = run_weft(path, arguments, args) if engine == "weft" else run_peer(engine, path, folder / "inputs.npz", args)
+                found = run_weft(arguments, args) if engine == "weft" else run_peer(engine, path, folder / "inputs.npz", args)
                 if found is not None:
                     kept = best.setdefault(engine, found)
                     best[engine] = {k: min(kept[k], found[k]) for k in found}
@@ -127,6 +131,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--csv", type=pathlib.Path)
+    parser.add_argument("--precision", default="highest")
     args = parser.parse_args()
     peers = [p for p in args.peers.split(",") if importlib.util.find_spec(p)]
     args.python = min(python_start() for _ in range(3))
