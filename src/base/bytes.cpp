@@ -10,22 +10,10 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/descriptor.h"
+
 namespace weft {
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 Error file_error(const std::string& path, const char* what, int error) {
   return user_error("file", fmt::format("{}: {}", what, std::strerror(error))).at(path);

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "base/scalar_rules.h"
+
 namespace weft::loop {
 namespace {
 
@@ -10,23 +12,6 @@ bool is_const(const Expr& e) { return e.op == Op::Const; }
 bool is_value(const Expr& e, std::int64_t v) {
   return is_const(e) &&
          (is_float(e.dtype) ? e.constant.f == static_cast<double>(v) : e.constant.i == v);
-}
-
-bool commutative(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::Add:
-    case ScalarOp::Mul:
-    case ScalarOp::Max:
-    case ScalarOp::Min:
-    case ScalarOp::And:
-    case ScalarOp::Or:
-    case ScalarOp::Xor:
-    case ScalarOp::Eq:
-    case ScalarOp::Ne:
-      return true;
-    default:
-      return false;
-  }
 }
 
 bool constant_like(const Expr& e) { return e.op == Op::Const || e.op == Op::Size; }
@@ -208,7 +193,7 @@ std::optional<ExprId> fold(Group& g, Expr& e) {
   if (op == ScalarOp::Select) return fold_select(g, e);
   if (e.args.size() == 1) return fold_unary(g, op, e);
   if (e.args.size() != 2) return std::nullopt;
-  if (commutative(op) && constant_like(g.expr(e.args[0])) && !constant_like(g.expr(e.args[1]))) {
+  if (is_commutative(op) && constant_like(g.expr(e.args[0])) && !constant_like(g.expr(e.args[1]))) {
     std::swap(e.args[0], e.args[1]);
   }
   if (auto r = fold_logic(g, op, e)) return r;

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/scalar_rules.h"
+
 namespace weft::ssa {
 namespace {
 
@@ -177,23 +179,6 @@ class Rules {
 };
 
 }  // namespace
-
-bool is_commutative(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::Add:
-    case ScalarOp::Mul:
-    case ScalarOp::Max:
-    case ScalarOp::Min:
-    case ScalarOp::And:
-    case ScalarOp::Or:
-    case ScalarOp::Xor:
-    case ScalarOp::Eq:
-    case ScalarOp::Ne:
-      return true;
-    default:
-      return false;
-  }
-}
 
 ValueId fold(Folding& builder, ScalarOp op, std::vector<ValueId>& operands, const Type& type) {
   return Rules(builder, op, operands, type).run();

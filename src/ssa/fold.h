@@ -29,8 +29,6 @@ class Folding {
   virtual ValueId make(ScalarOp op, std::vector<ValueId> operands) = 0;  // folds in turn
 };
 
-bool is_commutative(ScalarOp op);
-
 // A value equal to op(operands), found or made from simpler ones; -1 when there is none. Operands
 // have equal shapes and the result has `type`. Puts the operands into a canonical order (constants
 // last) where the op commutes.

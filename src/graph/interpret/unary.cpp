@@ -1,23 +1,13 @@
 #include <cmath>
 
-#include "graph/interpret/eval.h"
+#include "graph/interpret/map.h"
 
 namespace weft::graph::interpreter {
 namespace {
 
-// y[i] = f(x[i]) in the wide type W; the result has dtype `to`, whose wide type is V.
 template <class W, class V, class F>
 Result<Tensors> map(const Tensor& x, DType to, F f) {
-  Tensor y = WEFT_TRY(result_tensor(to, x.shape()));
-  W in[kWideChunk];
-  V out[kWideChunk];
-  for (std::int64_t at = 0; at < x.size(); at += kWideChunk) {
-    const std::int64_t n = std::min(kWideChunk, x.size() - at);
-    load_wide(x, at, n, in);
-    for (std::int64_t i = 0; i < n; ++i) out[i] = f(in[i]);
-    store_wide(y, at, n, out);
-  }
-  return Tensors{y};
+  return Tensors{WEFT_TRY(map_wide<W, V>(x, to, f))};
 }
 
 template <class F>

@@ -12,31 +12,13 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/descriptor.h"
 #include "frontend/onnx/reader/decoder.h"
 
 namespace weft::onnx {
 namespace {
 
 Error refuse(std::string message) { return user_error("external-data", std::move(message)); }
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-  void reset(int fd) {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = fd;
-  }
-
- private:
-  int fd_;
-};
 
 // O_NONBLOCK: opening a pipe must not wait for a writer.
 constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
