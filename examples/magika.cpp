@@ -159,6 +159,8 @@ void classify(const std::string& path, const std::vector<Sample>& samples) {
   reference.target = "ref";
   const weft::Program interpreter = weft::compile(model, reference).value();
 
+  std::printf("Magika, a network that tells the type of a file from its bytes, says of these files:\n\n"
+              "%-24s %-12s %s\n", "file", "type", "confidence");
   double worst = 0;
   std::vector<double> times;
   for (const Sample& sample : samples) {
@@ -176,7 +178,7 @@ void classify(const std::string& path, const std::vector<Sample>& samples) {
       for (std::int64_t i = 0; i < want.size(); ++i) worst = std::max(worst, std::abs(got.f64(i) - want.f64(i)));
       answer = read_answer(got, labels);
     }
-    std::printf("%-24s %-12s %5.1f %%%s\n", sample.name.c_str(), answer.label.c_str(), 100 * answer.confidence,
+    std::printf("%-24s %-12s %8.1f %%%s\n", sample.name.c_str(), answer.label.c_str(), 100 * answer.confidence,
                 answer.low ? "  (not sure)" : "");
   }
   std::sort(times.begin(), times.end());

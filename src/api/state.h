@@ -33,6 +33,9 @@ struct Program::State {
   mutable Result<Program> exact = Program();
 };
 
+// What the compiler is asked for; an error names the option that is wrong.
+Result<compiler::Options> compiler_options(const CompileOptions& options);
+
 // Runs `f`; what it throws (a broken invariant, no memory) becomes a Result.
 template <class F>
 auto at_the_edge(F&& f) -> decltype(f()) {

@@ -82,6 +82,32 @@ Result<Model> load(const std::string& path, const LoadOptions& options) {
   });
 }
 
+Result<compiler::Options> compiler_options(const CompileOptions& options) {
+  compiler::Options how;
+  how.target = WEFT_TRY(target::open(options.target));
+  how.cache = options.cache;
+  how.passes.off.insert(how.passes.off.end(), options.passes_off.begin(), options.passes_off.end());
+  how.jobs = options.threads;
+  const auto precision = transform::parse_precision(options.precision);
+  if (!precision) {
+    return user_error("unknown-precision", "there is no such precision")
+        .found(options.precision)
+        .suggest("there is highest, high, medium");
+  }
+  how.passes.precision = *precision;
+  const auto weights = transform::parse_weights(options.weights);
+  if (!weights) {
+    return user_error("unknown-weights", "weights cannot be kept so").found(options.weights).suggest("there is f32, bf16, int8");
+  }
+  how.passes.weights = *weights;
+  if (!restrict_to_level(how.machine, options.cpu)) {
+    return user_error("unknown-cpu", "this machine is no such CPU")
+        .found(options.cpu)
+        .suggest("there is native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4");
+  }
+  return how;
+}
+
 Result<Program> compile(const Model& model, const CompileOptions& options) {
   return at_the_edge([&]() -> Result<Program> {
     if (!model.state) return user_error("no-model", "this model was never loaded").suggest("use what weft::load returns");
@@ -90,20 +116,7 @@ Result<Program> compile(const Model& model, const CompileOptions& options) {
     state->target = options.target;
     state->threads = options.threads;
     if (options.target == "ref") return Program{std::move(state)};
-    compiler::Options how;
-    how.target = WEFT_TRY(target::open(options.target));
-    how.cache = options.cache;
-    how.passes.off.insert(how.passes.off.end(), options.passes_off.begin(), options.passes_off.end());
-    how.jobs = options.threads;
-    const auto precision = transform::parse_precision(options.precision);
-    if (!precision) return user_error("unknown-precision", "there is no such precision").found(options.precision).suggest("there is highest, high, medium");
-    how.passes.precision = *precision;
-    const auto weights = transform::parse_weights(options.weights);
-    if (!weights) return user_error("unknown-weights", "weights cannot be kept so").found(options.weights).suggest("there is f32, bf16, int8");
-    how.passes.weights = *weights;
-    if (!restrict_to_level(how.machine, options.cpu)) {
-      return user_error("unknown-cpu", "this machine is no such CPU").found(options.cpu).suggest("there is native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4");
-    }
+    const compiler::Options how = WEFT_TRY(compiler_options(options));
     state->exact_options = options;
     state->exact_options.passes_off.push_back("winograd");
     state->compiled = WEFT_TRY(compiler::compile(*model.state->graph, how));

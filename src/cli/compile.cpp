@@ -65,10 +65,7 @@ Result<int> compile(const CompileArguments& arguments) {
   if (!arguments.emit.empty()) WEFT_TRY(require_one_of("stage", arguments.emit, kStages));
   const Model model = WEFT_TRY(load_model(arguments));
   Sink sink(arguments.output_dir);
-  compiler::Options options;
-  options.passes.off.insert(options.passes.off.end(), arguments.passes_off.begin(), arguments.passes_off.end());
-  options.cache = !arguments.no_cache;
-  options.jobs = arguments.threads;
+  compiler::Options options = WEFT_TRY(compiler_options(compile_options(arguments)));
   if (!arguments.emit.empty() || !arguments.output_dir.empty()) {
     options.dump_stages = arguments.emit.empty() ? joined(kStages, ",") : arguments.emit;
     options.dump = [&](const std::string& stage, const std::string& name, const std::string& text) {
@@ -86,8 +83,7 @@ Result<int> check_text(const CompileArguments& arguments) {
   const Model model = WEFT_TRY(load_model(arguments));
   TextCheck check;
   check.add("graph", "as imported", graph::print(*model.state->graph));
-  compiler::Options options;
-  options.passes.off = arguments.passes_off;
+  compiler::Options options = WEFT_TRY(compiler_options(compile_options(arguments)));
   options.code = false;
   options.dump_stages = joined(kParsedStages, ",");
   options.dump = [&](const std::string& stage, const std::string& name, const std::string& text) {

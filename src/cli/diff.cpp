@@ -45,8 +45,7 @@ bool same(const Tensors& got, const Tensors& want, const DiffArguments& a) {
 // The name of the first pass after which the graph's outputs are others, or "".
 Result<std::string> wrong_pass(const Graph& given, const Tensors& inputs, const DiffArguments& a) {
   const Tensors want = WEFT_TRY(graph::interpret(given, inputs));
-  transform::PassOptions options;
-  options.off.insert(options.off.end(), a.passes_off.begin(), a.passes_off.end());
+  transform::PassOptions options = WEFT_TRY(compiler_options(compile_options(a))).passes;
   const auto right = [&](int limit) -> Result<bool> {
     options.limit = limit;
     const Graph changed = WEFT_TRY(transform::optimize(given, options));
@@ -167,23 +166,18 @@ Result<void> report_value(const Graph& g, const loop::Partition& partition, Valu
   const loop::Step* step = step_of(g, partition, v);
   if (!step) return internal_error("a value that no step makes");
   suspects = origins_of(g, *step);
-  fmt::print("first wrong value: {} {}, made by {}\n{}\n\n", value_name(g, v), str(g.type(v)), joined(suspects, " + "), what);
+  fmt::print("first wrong value: {} {}, made by {}\n{}\n\n", value_name(g, v), str(g.type(v)), joined(suspects, " + ", 6), what);
   print_inputs(g, read_by(g, *step), values);
   if (a.levels) WEFT_TRY(print_levels(g, *step, values, inputs, a));
   return {};
 }
 
-Result<Tensors> run_compiled(const Graph& g, const Tensors& inputs, const DiffArguments& a,
-                             const std::vector<std::string>& passes_off) {
-  compiler::Options options;
-  options.passes.off = passes_off;
-  options.cache = !a.no_cache;
-  options.jobs = a.threads;
+Result<Tensors> run_compiled(const Graph& g, const Tensors& inputs, const compiler::Options& options, int threads) {
   const compiler::Compiled compiled = WEFT_TRY(compiler::compile(g, options));
   const runtime::Executable executable(compiled.plan);
   Tensors outputs;
   runtime::RunOptions how;
-  how.threads = a.threads;
+  how.threads = threads;
   WEFT_TRY(executable.run(inputs, outputs, how));
   return outputs;
 }
@@ -195,17 +189,15 @@ Result<bool> find_difference(const Model& model, const Tensors& inputs, const Di
     fmt::print("the graph pass '{}' changes the result\n", pass);
     return true;
   }
-  transform::PassOptions passes;
-  passes.off.insert(passes.off.end(), a.passes_off.begin(), a.passes_off.end());
-  Graph g = WEFT_TRY(transform::optimize(*model.state->graph, passes));
+  compiler::Options options = WEFT_TRY(compiler_options(compile_options(a)));
+  Graph g = WEFT_TRY(transform::optimize(*model.state->graph, options.passes));
   const loop::Partition partition = WEFT_TRY(loop::lower(g));
   const std::vector<ValueId> watched = made_values(g, partition);
-  std::vector<std::string> all_off;  // the graph is optimised already
-  for (const transform::Pass& pass : transform::passes()) all_off.push_back(pass.name);
-  const Tensors plain = WEFT_TRY(run_compiled(g, inputs, a, all_off));
+  for (const transform::Pass& pass : transform::passes()) options.passes.off.push_back(pass.name);  // they ran already
+  const Tensors plain = WEFT_TRY(run_compiled(g, inputs, options, a.threads));
   const Tensors right = WEFT_TRY(graph::interpret(g, inputs));
   g.set_outputs(watched);
-  const Tensors got = WEFT_TRY(run_compiled(g, inputs, a, all_off));
+  const Tensors got = WEFT_TRY(run_compiled(g, inputs, options, a.threads));
   const Tensors want = WEFT_TRY(graph::interpret(g, inputs));
   const Tensors values = WEFT_TRY(known_values(g, partition, watched, inputs, want));
   for (std::size_t i = 0; i < watched.size(); ++i) {
@@ -224,7 +216,8 @@ Result<bool> find_difference(const Model& model, const Tensors& inputs, const Di
 
 Result<void> write_reproducer(const Model& model, const Tensors& inputs, const std::vector<std::string>& suspects,
                               const DiffArguments& a) {
-  const Compiled compiled = [&](const Graph& g, const Tensors& given) { return run_compiled(g, given, a, a.passes_off); };
+  const compiler::Options options = WEFT_TRY(compiler_options(compile_options(a)));
+  const Compiled compiled = [&](const Graph& g, const Tensors& given) { return run_compiled(g, given, options, a.threads); };
   const auto right = [&](const Tensor& got, const Tensor& want) { return differ(got, want, a).within(); };
   const auto found = WEFT_TRY(find_reproducer(model, inputs, suspects, compiled, right));
   if (!found) {

@@ -177,7 +177,7 @@ Result<Model> load_model(const ModelArguments& a) {
   return model;
 }
 
-Result<Program> compile_model(const Model& model, const ModelArguments& a) {
+CompileOptions compile_options(const ModelArguments& a) {
   CompileOptions options;
   options.target = a.target;
   options.threads = a.threads;
@@ -186,8 +186,12 @@ Result<Program> compile_model(const Model& model, const ModelArguments& a) {
   options.weights = a.weights;
   options.cpu = a.cpu;
   options.cache = !a.no_cache;
+  return options;
+}
+
+Result<Program> compile_model(const Model& model, const ModelArguments& a) {
   const Progress progress("compiling");
-  return compile(model, options);
+  return compile(model, compile_options(a));
 }
 
 Result<std::vector<Tensor>> model_inputs(const Model& model, const ModelArguments& a) {

@@ -37,6 +37,7 @@ Result<void> require_target(const std::string& target);
 Result<void> require_passes(const std::vector<std::string>& passes);
 
 Result<Model> load_model(const ModelArguments& arguments);
+CompileOptions compile_options(const ModelArguments& arguments);
 Result<Program> compile_model(const Model& model, const ModelArguments& arguments);
 Result<std::vector<Tensor>> model_inputs(const Model& model, const ModelArguments& arguments);
 
