@@ -9,6 +9,7 @@
 #include "api/state.h"
 #include "base/npy.h"
 #include "base/text.h"
+#include "cli/defaults.h"
 #include "cli/errors.h"
 #include "cli/options.h"
 #include "cli/progress.h"
@@ -169,6 +170,9 @@ Result<Model> load_model(const ModelArguments& a) {
   const Progress progress("reading");
   Result<Specialised> loaded = load_for(a.path, options, files);
   if (!loaded.ok() && loaded.error().kind() == ErrorKind::Unsupported) loaded = load_sized(a, dims, files, loaded.error());
+  if (!loaded.ok() && a.any_inputs && loaded.error().kind() == ErrorKind::Unsupported) {
+    loaded = load_by_defaults(a, options, loaded.error());
+  }
   if (!loaded.ok()) return loaded.error();
   if (!loaded->note.empty()) fmt::print(stderr, "weft: note: {}\n", loaded->note);
   const Model& model = loaded->model;

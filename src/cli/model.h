@@ -16,6 +16,7 @@ struct ModelArguments {
   std::string path;
   std::vector<std::string> dims;
   bool fixed = false;  // the sizes given are the only ones
+  bool any_inputs = false;  // what the user leaves open may be anything that the model takes
   // Those of commands that run the model:
   std::vector<std::string> inputs;
   std::string target = "cpu";

@@ -41,6 +41,14 @@ ValueId Scope::find(std::string_view name) const {
   return -1;
 }
 
+const Sequence* Scope::find_sequence(std::string_view name) const {
+  for (const Scope* s = this; s; s = s->outer) {
+    if (auto it = s->sequences.find(name); it != s->sequences.end()) return &it->second;
+    if (s->values.count(name)) return nullptr;
+  }
+  return nullptr;
+}
+
 Dim Importer::fresh_symbol(std::string_view hint, SymbolRange range) {
   std::string base = identifier(hint);
   std::string name = base;
@@ -134,6 +142,7 @@ Result<Imported> Importer::run() {
   std::vector<ValueId> outputs;
   for (const ValueInfo& info : model_.graph->outputs) {
     ValueId v = scope.find(info.name);
+    if (scope.find_sequence(info.name)) add_gap("output", "only tensors can be outputs", info.name);
     if (v < 0) continue;  // poisoned: a gap says why
     outputs.push_back(v);
     result.output_names.push_back(info.name);
@@ -167,7 +176,7 @@ void Importer::poison(const Node& node) {
 // A node that follows from something missing cannot be judged: it is passed over, except for what is plain to see.
 bool Importer::poison_if_needed(const Node& node) {
   bool needed = std::any_of(node.inputs.begin(), node.inputs.end(),
-                            [&](const std::string& name) { return !name.empty() && scope_->find(name) < 0; });
+                            [&](const std::string& name) { return !name.empty() && !is_defined(name); });
   if (needed) poison(node);
   return needed;
 }
@@ -195,6 +204,12 @@ Result<void> Importer::import_node(const Node& node, const OpsetImports& opsets)
     }
   }
   if (poison_if_needed(node)) return {};
+  const auto is_sequence = [&](const std::string& name) { return scope_->find_sequence(name) != nullptr; };
+  if (!entry->takes_sequences && std::any_of(node.inputs.begin(), node.inputs.end(), is_sequence)) {
+    add_gap(op_label(node, opset), "a sequence or optional value as its input", node.label());
+    poison(node);
+    return {};
+  }
   auto done = convert(node, *entry, opset);
   if (!done.ok() && done.error().kind() == ErrorKind::Unsupported) {
     add_gap(op_label(node, opset), done.error().message(), node.label());
@@ -223,7 +238,7 @@ Result<void> Importer::convert(const Node& node, const OpEntry& entry, std::int6
   WEFT_TRY(entry.convert(context));
   WEFT_TRY(builder.status());
   for (int i = 0; i < context.output_count(); ++i) {
-    if (context.wants(i) && scope_->find(node.outputs[i]) < 0) return context.missing(fmt::format("output {}", i));
+    if (context.wants(i) && !is_defined(node.outputs[i])) return context.missing(fmt::format("output {}", i));
   }
   return {};
 }
@@ -232,7 +247,12 @@ Result<void> Importer::call_function(const Node& node, const Function& function)
   if (++depth_ > kMaxDepth) return user_error("too-deep", "functions are nested too deeply").at(node.label());
   Scope inner;
   for (std::size_t i = 0; i < function.inputs.size(); ++i) {
-    if (i < node.inputs.size() && !node.inputs[i].empty()) inner.values[function.inputs[i]] = scope_->find(node.inputs[i]);
+    if (i >= node.inputs.size() || node.inputs[i].empty()) continue;
+    if (const Sequence* sequence = scope_->find_sequence(node.inputs[i])) {
+      inner.sequences[function.inputs[i]] = *sequence;
+    } else {
+      inner.values[function.inputs[i]] = scope_->find(node.inputs[i]);
+    }
   }
   // Attribute references take the caller's value, or the function's default; neither: the attribute is left out.
   std::vector<Node> body;
@@ -256,7 +276,7 @@ Result<void> Importer::call_function(const Node& node, const Function& function)
     // An input of the function that the caller leaves out is left out inside, too.
     for (std::string& name : n.inputs) {
       bool parameter = std::find(function.inputs.begin(), function.inputs.end(), name) != function.inputs.end();
-      if (parameter && inner.find(name) < 0) name.clear();
+      if (parameter && inner.find(name) < 0 && !inner.find_sequence(name)) name.clear();
     }
     body.push_back(std::move(n));
   }
@@ -267,8 +287,11 @@ Result<void> Importer::call_function(const Node& node, const Function& function)
   --depth_;
   WEFT_TRY(std::move(done));
   for (std::size_t i = 0; i < function.outputs.size() && i < node.outputs.size(); ++i) {
-    ValueId v = inner.find(function.outputs[i]);
-    if (v >= 0 && !node.outputs[i].empty()) scope_->values[node.outputs[i]] = v;
+    if (node.outputs[i].empty()) continue;
+    const ValueId v = inner.find(function.outputs[i]);
+    const Sequence* sequence = inner.find_sequence(function.outputs[i]);
+    if (v >= 0) scope_->values[node.outputs[i]] = v;
+    if (sequence) scope_->sequences[node.outputs[i]] = *sequence;
   }
   return {};
 }

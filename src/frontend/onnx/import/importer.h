@@ -20,8 +20,10 @@ constexpr int kMaxDepth = 64;  // of inlined functions and subgraphs
 // Names of one graph or function body; `outer` is searched when allowed (subgraphs inlined into the same graph).
 struct Scope {
   std::map<std::string, ValueId, std::less<>> values;
+  std::map<std::string, Sequence, std::less<>> sequences;
   const Scope* outer = nullptr;
-  ValueId find(std::string_view name) const;  // -1 when not defined
+  ValueId find(std::string_view name) const;  // -1 when not defined, or a sequence
+  const Sequence* find_sequence(std::string_view name) const;
 };
 
 // One graph under construction (the main graph or a region).
@@ -78,6 +80,7 @@ class Importer {
   Result<void> convert(const Node& node, const OpEntry& entry, std::int64_t opset);
   Result<void> call_function(const Node& node, const Function& function);
   bool poison_if_needed(const Node& node);
+  bool is_defined(const std::string& name) const { return scope_->find(name) >= 0 || scope_->find_sequence(name); }
   void poison(const Node& node);
 
   const Model& model_;

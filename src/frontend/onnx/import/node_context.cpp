@@ -13,6 +13,10 @@ ValueId NodeContext::in(int i) const {
   return importer_.scope().find(node_.inputs[i]);
 }
 
+const Sequence* NodeContext::sequence(int i) const {
+  return has(i) ? importer_.scope().find_sequence(node_.inputs[i]) : nullptr;
+}
+
 const Tensor* NodeContext::constant(int i) const { return has(i) ? b.graph().constant(in(i)) : nullptr; }
 
 std::optional<Shape> NodeContext::dims(int i) const {
@@ -100,6 +104,10 @@ void NodeContext::out(int i, ValueId value) {
   if (!wants(i)) return;
   importer_.scope().values[node_.outputs[i]] = value;
   if (value >= 0 && b.graph().value(value).name.empty()) b.graph().set_name(value, node_.outputs[i]);
+}
+
+void NodeContext::out(int i, Sequence sequence) {
+  if (wants(i)) importer_.scope().sequences[node_.outputs[i]] = std::move(sequence);
 }
 
 Result<std::int64_t> NodeContext::axis(std::int64_t value, int rank) const {

@@ -14,6 +14,13 @@ namespace weft::onnx {
 class Importer;
 using graph::ValueId;
 
+// A sequence, or an optional value. No graph value stands for it: its length is known while importing, and it is gone
+// when everything that takes it has been imported.
+struct Sequence {
+  std::vector<ValueId> items;
+  bool absent = false;  // an optional value that holds nothing
+};
+
 class NodeContext {
  public:
   NodeContext(Importer& importer, const Node& node, graph::Builder& builder, std::int64_t opset)
@@ -33,6 +40,8 @@ class NodeContext {
   DType dtype(int i) const { return b.dtype(in(i)); }
   int rank(int i) const { return b.type(in(i)).rank(); }
   const Tensor* constant(int i) const;  // the operand's elements when they are known
+
+  const Sequence* sequence(int i) const;  // null when the operand is a tensor; only for operators that take sequences
 
   // An integer operand (rank 0 or 1) as size expressions; nothing when it is not known.
   std::optional<Shape> dims(int i) const;
@@ -57,6 +66,7 @@ class NodeContext {
   int output_count() const { return static_cast<int>(node_.outputs.size()); }
   bool wants(int i) const { return i < output_count() && !node_.outputs[i].empty(); }
   void out(int i, ValueId value);
+  void out(int i, Sequence sequence);
 
   // Negative axes count from the end; out of range is the user's error.
   Result<std::int64_t> axis(std::int64_t value, int rank) const;
@@ -86,6 +96,7 @@ struct OpEntry {
   const char* attributes;       // names handled, separated by spaces; others are refused
   Convert convert;
   const char* domain = "";
+  bool takes_sequences = false;
 };
 
 // Each family's table; ops/registry.cpp lists them.

@@ -13,6 +13,7 @@ Result<std::vector<ValueId>> Importer::captures(const std::vector<GraphPtr>& sub
     for (const std::string& name : free_names(*subgraph)) {
       ValueId v = scope_->find(name);
       if (v < 0) {
+        if (scope_->find_sequence(name)) return unsupported("unsupported-node", "a subgraph uses a sequence from outside");
         if (poisoned_.count(name)) return unsupported("unsupported-node", "a subgraph uses a value that could not be imported");
         return user_error("undefined-value", "a subgraph uses a value that is not defined").at(name);
       }

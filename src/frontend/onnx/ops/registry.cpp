@@ -7,7 +7,7 @@ namespace weft::onnx {
   X(elementwise_ops) X(shape_ops) X(activation_ops) X(matmul_ops) X(reduce_ops) X(conv_ops)           \
   X(norm_ops) X(control_ops) X(pool_ops) X(index_ops) X(pad_ops) X(recurrent_ops)       \
   X(resize_ops) X(loss_ops) X(attention_ops) X(quant_ops) X(einsum_ops)         \
-  X(random_ops) X(sample_ops) X(patch_ops) X(signal_ops)
+  X(random_ops) X(sample_ops) X(patch_ops) X(signal_ops) X(sequence_ops)
 
 #define X(family) OpTable family();
 WEFT_ONNX_FAMILIES(X)

@@ -16,7 +16,11 @@ using graph::Attrs;
 using graph::Op;
 
 Result<void> identity(NodeContext& c) {
-  c.out(0, c.in(0));
+  if (const Sequence* s = c.sequence(0)) {
+    c.out(0, Sequence(*s));
+  } else {
+    c.out(0, c.in(0));
+  }
   return {};
 }
 
@@ -83,9 +87,25 @@ Result<void> size(NodeContext& c) {
   return {};
 }
 
-// Integers of less than a byte take the low bits of the truncated value.
-ValueId converted(NodeContext& c, DType to) {
+// Floats as f64 powers of two, the next one away from zero or towards it: bits below the exponent go.
+ValueId power_of_two(NodeContext& c, ValueId x, bool up) {
+  constexpr std::int64_t kMantissa = (std::int64_t{1} << 52) - 1;
+  const auto word = [&](std::int64_t v) { return c.b.constant(Tensor::scalar_i64(DType::U64, v)); };
+  x = c.b.cast(x, DType::F64);
+  ValueId bits = c.b.node(Op::Bitcast, {x}, Attrs().set(Attr::DType, DType::U64));
+  if (up) bits = c.b.binary(Op::Add, bits, word(kMantissa));
+  bits = c.b.binary(Op::And, bits, word(~kMantissa));
+  ValueId power = c.b.node(Op::Bitcast, {bits}, Attrs().set(Attr::DType, DType::F64));
+  return c.b.select(c.b.unary(Op::IsNan, x), x, power);
+}
+
+// Integers of less than a byte take the low bits of the truncated value. Only f8e8m0, which holds powers of two, is
+// rounded as round_mode says; the prim's cast rounds to nearest.
+Result<ValueId> converted(NodeContext& c, DType to) {
   ValueId x = c.in(0);
+  const std::string mode = c.text("round_mode", "up");
+  if (mode != "up" && mode != "down" && mode != "nearest") return c.bad(fmt::format("unknown round_mode '{}'", mode));
+  if (to == DType::F8E8M0 && is_float(c.dtype(0)) && mode != "nearest") x = power_of_two(c, x, mode == "up");
   if (is_float(c.dtype(0)) && is_int(to) && bits(to) < 8) x = c.b.cast(x, DType::I32);
   return c.b.cast(x, to, c.integer("saturate", 1) != 0);
 }
@@ -93,12 +113,12 @@ ValueId converted(NodeContext& c, DType to) {
 Result<void> cast(NodeContext& c) {
   auto to = dtype_from_onnx(c.integer("to", 0));
   if (!to) return c.bad(fmt::format("unknown element type {}", c.integer("to", 0)));
-  c.out(0, converted(c, *to));
+  c.out(0, WEFT_TRY(converted(c, *to)));
   return {};
 }
 
 Result<void> cast_like(NodeContext& c) {
-  c.out(0, converted(c, c.dtype(1)));
+  c.out(0, WEFT_TRY(converted(c, c.dtype(1))));
   return {};
 }
 
@@ -428,7 +448,7 @@ Result<void> slice(NodeContext& c) {
 }
 
 constexpr OpEntry kOps[] = {
-    {"Identity", 1, kOpsetMax, 1, 1, "", identity},
+    {"Identity", 1, kOpsetMax, 1, 1, "", identity, "", true},
     {"Constant", 1, kOpsetMax, 0, 0,
      "value value_float value_floats value_int value_ints value_string value_strings", constant},
     {"ConstantOfShape", 9, kOpsetMax, 1, 1, "value", constant_of_shape},
