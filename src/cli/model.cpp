@@ -162,6 +162,7 @@ Result<Model> load_model(const ModelArguments& a) {
   WEFT_TRY(require_target(a.target));
   WEFT_TRY(require_passes(a.passes_off));
   WEFT_TRY(require_one_of("precision", a.precision, {"highest", "high", "medium"}));
+  WEFT_TRY(require_one_of("CPU level", a.cpu, {"native", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"}));
   WEFT_TRY(require_one_of("weights", a.weights, {"f32", "bf16", "int8"}));
   const Sizes dims = WEFT_TRY(parse_dims(a.dims));
   LoadOptions options;
