@@ -100,6 +100,7 @@ int main(int argc, char** argv) {
   try {
     const weft::Model model = weft::load(argv[1]).value();
     if (runs > 0) soak(model, weft::compile(model).value(), runs, most);
+    if (seconds <= 0) return 0;
     const double one = runs_per_second(model, 1, seconds), all = runs_per_second(model, copies, seconds);
     std::printf("one program: %.1f runs/s; %d in one process: %.1f runs/s in all (%.2f x)\n", one, copies, all, all / one);
   } catch (const weft::Error& e) {

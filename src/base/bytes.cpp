@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <map>
+#include <mutex>
 
 #include "base/descriptor.h"
 
@@ -83,7 +85,46 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::from_descriptor(int fd, co
   return std::shared_ptr<const MappedFile>(new MappedFile({static_cast<const std::byte*>(memory), size}));
 }
 
+namespace {
+
+// Where files are mapped: address to size. Never destroyed: files may be unmapped when the process ends.
+struct Mappings {
+  std::mutex mutex;
+  std::map<std::uintptr_t, std::size_t> sizes;
+};
+
+Mappings& mappings() {
+  static auto* all = new Mappings;
+  return *all;
+}
+
+std::uintptr_t address(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
+
+}  // namespace
+
+MappedFile::MappedFile(ByteSpan bytes) : bytes_(bytes) {
+  if (bytes.empty()) return;
+  std::lock_guard<std::mutex> lock(mappings().mutex);
+  mappings().sizes[address(bytes.data())] = bytes.size();
+}
+
+void MappedFile::release(const void* data, std::size_t bytes) {
+  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const std::uintptr_t begin = (address(data) + page - 1) / page * page, end = (address(data) + bytes) / page * page;
+  if (begin >= end) return;
+  std::lock_guard<std::mutex> lock(mappings().mutex);
+  auto it = mappings().sizes.upper_bound(address(data));
+  if (it == mappings().sizes.begin()) return;
+  --it;
+  if (address(data) + bytes > it->first + it->second) return;
+  ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
 MappedFile::~MappedFile() {
+  if (!bytes_.empty()) {
+    std::lock_guard<std::mutex> lock(mappings().mutex);
+    mappings().sizes.erase(address(bytes_.data()));
+  }
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 

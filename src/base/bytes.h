@@ -56,13 +56,16 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
+  // Gives back the memory of a part of some mapped file; reading there goes to the file again. Bytes elsewhere are left.
+  static void release(const void* data, std::size_t bytes);
+
   const std::byte* data() const { return bytes_.data(); }
   std::size_t size() const { return bytes_.size(); }
   ByteSpan bytes() const { return bytes_; }
   std::string_view text() const { return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()}; }
 
  private:
-  explicit MappedFile(ByteSpan bytes) : bytes_(bytes) {}
+  explicit MappedFile(ByteSpan bytes);
   ByteSpan bytes_;
 };
 

@@ -3,6 +3,7 @@
 #define XXH_STATIC_LINKING_ONLY
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/mman.h>
 #include <xxhash.h>
 
 #include <cstdlib>
@@ -38,6 +39,17 @@ std::shared_ptr<std::vector<std::string>> make_strings(std::size_t count) {
   return std::make_shared<std::vector<std::string>>(count);
 }
 
+// Null when there is no memory. Large blocks ask for large pages: weights are written once, and read again and again.
+void* allocate(std::size_t bytes) {
+  constexpr std::size_t kLargePage = 2 << 20, kLarge = 2 * kLargePage;
+  const std::size_t to = bytes >= kLarge ? kLargePage : kAlignment;
+  void* memory = std::aligned_alloc(to, (bytes + kAlignment) / kAlignment * kAlignment);  // never of size zero
+#if defined(__linux__)
+  if (bytes >= kLarge && memory != nullptr) madvise(memory, bytes / kLargePage * kLargePage, MADV_HUGEPAGE);
+#endif
+  return memory;
+}
+
 }  // namespace
 
 Result<Tensor> Tensor::empty(DType dtype, std::vector<std::int64_t> shape) {
@@ -53,10 +65,9 @@ Result<Tensor> Tensor::empty(DType dtype, std::vector<std::int64_t> shape) {
     t.data_ = values.get();
     t.owner_ = std::move(values);
   } else {
-    const std::size_t padded = (*bytes + kAlignment) / kAlignment * kAlignment;  // never zero
-    void* memory = std::aligned_alloc(kAlignment, padded);
+    void* memory = allocate(*bytes);
     if (memory == nullptr) {
-      return user_error("out-of-memory", fmt::format("cannot allocate {} bytes for a tensor of {}{}", padded,
+      return user_error("out-of-memory", fmt::format("cannot allocate {} bytes for a tensor of {}{}", *bytes,
                                                      name(dtype), shape_str(shape)));
     }
     t.owner_ = std::shared_ptr<const void>(memory, [](const void* p) { std::free(const_cast<void*>(p)); });

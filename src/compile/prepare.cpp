@@ -1,9 +1,12 @@
 #include "compile/prepare.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <numeric>
+
+#include "base/bytes.h"
 
 namespace weft::compiler {
 
@@ -83,17 +86,31 @@ void pack_panel(const T* from, T* to, std::int64_t panel, const Packing& p) {
   }
 }
 
+// What the jobs of one constant share. The last one gives back the file's pages: the packed form is what is read from now on.
+struct Packed {
+  Packing packing;
+  Tensor from, to;
+  std::atomic<std::int64_t> left{0};
+
+  void done() {
+    if (left.fetch_sub(1) == 1) MappedFile::release(from.data(), from.byte_size());
+  }
+};
+
 template <class T>
-void add_jobs(const Tensor& data, Tensor& result, const Packing& packing, std::vector<Job>& jobs) {
+void add_jobs(const std::shared_ptr<Packed>& shared, std::vector<Job>& jobs) {
   constexpr std::int64_t kBytesPerJob = 4 << 20;
+  const Packing& packing = shared->packing;
   const auto panel_bytes = static_cast<std::int64_t>(sizeof(T)) * packing.rows * packing.width;
   const std::int64_t per_job = std::max<std::int64_t>(1, kBytesPerJob / std::max<std::int64_t>(1, panel_bytes));
-  const auto shared = std::make_shared<const Packing>(packing);
-  T* to = result.as_mutable<T>();
+  T* to = shared->to.as_mutable<T>();
   for (std::int64_t begin = 0; begin < packing.panels(); begin += per_job) {
     const std::int64_t end = std::min(packing.panels(), begin + per_job);
-    jobs.push_back([data, result, to, shared, begin, end]() -> Result<void> {
-      for (std::int64_t panel = begin; panel < end; ++panel) pack_panel(data.as<T>(), to, panel, *shared);
+    ++shared->left;
+    jobs.push_back([shared, to, begin, end]() -> Result<void> {
+      const T* from = shared->from.as<T>();
+      for (std::int64_t panel = begin; panel < end; ++panel) pack_panel(from, to, panel, shared->packing);
+      shared->done();
       return {};
     });
   }
@@ -104,24 +121,27 @@ void add_jobs(const Tensor& data, Tensor& result, const Packing& packing, std::v
 Result<Tensor> prepare_constant(const Tensor& data, const std::vector<std::int64_t>& shape, const loop::StorageMap& map,
                                 std::vector<Job>& jobs) {
   const Dim elements = loop::storage_elements(Shape(shape.begin(), shape.end()), map);
-  Tensor result = WEFT_TRY(Tensor::empty(data.dtype(), {elements.value()}));
-  const Packing packing = packing_of(shape, map);
+  auto shared = std::make_shared<Packed>();
+  shared->packing = packing_of(shape, map);
+  shared->from = data;
+  shared->to = WEFT_TRY(Tensor::empty(data.dtype(), {elements.value()}));
   switch (bits(data.dtype())) {
     case 8:
-      add_jobs<std::uint8_t>(data, result, packing, jobs);
-      return result;
+      add_jobs<std::uint8_t>(shared, jobs);
+      break;
     case 16:
-      add_jobs<std::uint16_t>(data, result, packing, jobs);
-      return result;
+      add_jobs<std::uint16_t>(shared, jobs);
+      break;
     case 32:
-      add_jobs<std::uint32_t>(data, result, packing, jobs);
-      return result;
+      add_jobs<std::uint32_t>(shared, jobs);
+      break;
     case 64:
-      add_jobs<std::uint64_t>(data, result, packing, jobs);
-      return result;
+      add_jobs<std::uint64_t>(shared, jobs);
+      break;
     default:
       return unsupported("unsupported-dtype", std::string("laying out constants of ") + name(data.dtype()));
   }
+  return shared->to;
 }
 
 Result<Tensor> prepare_constant(const Tensor& data, const std::vector<std::int64_t>& shape, const loop::StorageMap& map) {

@@ -26,6 +26,21 @@ TEST(ByteReader, ReadsAndStopsAtTheEnd) {
   EXPECT_EQ(r.read<std::uint8_t>().error().code(), "truncated");
 }
 
+TEST(MappedFile, ReleasedPartsReadAsBefore) {
+  const std::string path = testing::TempDir() + "weft_bytes_release";
+  std::string content(100000, 'a');
+  content[50000] = 'b';
+  ASSERT_TRUE(write_file(path, content).ok());
+  const auto file = MappedFile::open(path).value();
+  EXPECT_EQ(file->text(), content);
+  MappedFile::release(file->data() + 3, file->size() - 3);
+  EXPECT_EQ(file->text(), content);
+  const std::string elsewhere(100000, 'c');
+  MappedFile::release(elsewhere.data(), elsewhere.size());
+  EXPECT_EQ(elsewhere, std::string(100000, 'c'));
+  std::filesystem::remove(path);
+}
+
 TEST(MappedFile, FilesAndFailures) {
   const std::string folder = testing::TempDir();
   const std::string path = folder + "/weft_mapped";

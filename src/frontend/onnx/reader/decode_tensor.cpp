@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/bytes.h"
 #include "frontend/onnx/fields.h"
 #include "frontend/onnx/reader/decoder.h"
 
@@ -134,6 +135,7 @@ Result<weft::Tensor> Decoder::from_bytes(const TensorFields& fields, DType dtype
   WEFT_TRY(charge(bytes.size() + fields.dims.size() * sizeof(std::int64_t) + kOwned));
   weft::Tensor out = WEFT_TRY(weft::Tensor::empty(dtype, fields.dims));
   if (!bytes.empty()) std::memcpy(out.mutable_data(), bytes.data(), bytes.size());
+  MappedFile::release(bytes.data(), bytes.size());  // nobody reads it again
   if (!clean) {
     auto* truth = out.as_mutable<std::uint8_t>();
     std::transform(truth, truth + bytes.size(), truth, [](std::uint8_t b) { return std::uint8_t{b != 0}; });
