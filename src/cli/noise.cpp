@@ -42,7 +42,7 @@ Result<Graph> widened(const Graph& g) {
   std::vector<ValueId> at(g.values().size(), -1);
   for (ValueId v : g.inputs()) at[v] = result.add_input({wide(g.type(v).dtype), g.type(v).shape}, g.value(v).name);
   for (const Node& node : g.nodes()) {
-    if (node.op == graph::Op::Bitcast) return unsupported("bitcast", "the graph looks at the bits of numbers");
+    if (node.op == graph::Op::Bitcast) return unsupported("unsupported-op", "the graph looks at the bits of numbers");
     std::vector<ValueId> operands;
     for (ValueId v : node.operands) operands.push_back(at[v]);
     std::vector<std::shared_ptr<const Graph>> regions;
