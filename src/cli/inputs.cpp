@@ -12,6 +12,7 @@
 #include "base/npy.h"
 #include "base/text.h"
 #include "cli/errors.h"
+#include "cli/index_range.h"
 
 namespace weft::cli {
 namespace {
@@ -185,14 +186,20 @@ Result<std::vector<Tensor>> make_inputs(const Model& model, const std::vector<st
   const std::map<std::string, Given> given = WEFT_TRY(parse_inputs(model, arguments));
   const Bindings bindings = WEFT_TRY(bind(model, given, dims));
   std::vector<Tensor> inputs;
-  for (const Port& port : model.inputs()) {
+  for (std::size_t i = 0; i < model.inputs().size(); ++i) {
+    const Port& port = model.inputs()[i];
     const auto it = given.find(port.name);
     if (it != given.end() && it->second.file) {
       inputs.push_back(*it->second.file);
       continue;
     }
     const std::vector<std::int64_t> shape = WEFT_TRY(evaluate(port.shape, bindings));
-    inputs.push_back(WEFT_TRY(make_tensor(port.name, port.dtype, shape, it == given.end() ? "random" : it->second.spec)));
+    std::string spec = it == given.end() ? "random" : it->second.spec;
+    if (spec == "random" && is_int(port.dtype)) {
+      const graph::Graph& g = *model.state->graph;
+      if (const auto extent = index_extent(g, g.inputs()[i]); extent && *extent > 0) spec = fmt::format("range:0:{}", *extent);
+    }
+    inputs.push_back(WEFT_TRY(make_tensor(port.name, port.dtype, shape, spec)));
   }
   return inputs;
 }
