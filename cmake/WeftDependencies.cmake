@@ -35,7 +35,8 @@ endif()
 # ccache and lld when present: neither is required.
 find_program(WEFT_CCACHE ccache)
 if(WEFT_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${WEFT_CCACHE})
+  # Precompiled headers: https://ccache.dev/manual/latest.html#_precompiled_headers
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${WEFT_CCACHE})
 endif()
 find_program(WEFT_LLD ld.lld)
 if(WEFT_LLD)

@@ -1,0 +1,1 @@
+// No code: see weft_headers in WeftLibrary.cmake.
