@@ -21,7 +21,7 @@ constexpr int kProgramsPerCore = 8;     // more than cores, so that uneven progr
 constexpr int kMostRows = 24;           // of a product's tile
 constexpr int kRowsWithoutReuse = 4;    // rows of a tile where only loads are shared
 constexpr double kUnrolledSteps = 32;       // of loops that are written out
-constexpr double kUnrolledOperations = 96;  // vector operations of such loops together
+constexpr double kUnrolledOperations = 100;  // vector operations of such loops together
 
 int element_bits(const Analysis& a, const Leaf& leaf) {
   int widest = 8;

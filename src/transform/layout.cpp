@@ -120,6 +120,22 @@ ValueId blocks(const RewriteContext& c, ValueId x, ValueId w) {
   return b.reshape(move_axes(b, y, order), joined);
 }
 
+// A few channels that lie apart are read as well where they are: then the copy keeps the order of its source.
+ValueId padded(const RewriteContext& c, const Conv& conv, ValueId x, const Shape& lo, const Shape& hi) {
+  graph::Builder& b = c.builder;
+  const ValueId zero = b.scalar(b.dtype(x), 0);
+  const Node* moved = b.graph().def(x);
+  if (conv.groups != 1 || conv.in >= kFewChannels || !moved || moved->op != GOp::Transpose) return b.pad(x, lo, hi, zero);
+  const Axes axes = moved->attrs.ints(Attr::Axes);
+  const ValueId source = moved->operands[0];
+  Shape source_lo = lo, source_hi = hi;
+  for (std::size_t d = 0; d < axes.size(); ++d) {
+    source_lo[axes[d]] = lo[d];
+    source_hi[axes[d]] = hi[d];
+  }
+  return b.transpose(b.pad(source, source_lo, source_hi, zero), axes);
+}
+
 ValueId windowed(const RewriteContext& c, const Conv& conv, ValueId x, ValueId w) {
   graph::Builder& b = c.builder;
   Attrs attrs = c.node.attrs;
@@ -137,7 +153,7 @@ ValueId windowed(const RewriteContext& c, const Conv& conv, ValueId x, ValueId w
       side->insert(side->begin(), Dim(0));
       side->push_back(Dim(0));
     }
-    x = b.pad(x, lo, hi, b.scalar(b.dtype(x), 0));
+    x = padded(c, conv, x, lo, hi);
   }
   return b.node(GOp::Conv, {x, w}, std::move(attrs));
 }
