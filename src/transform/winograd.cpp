@@ -1,6 +1,8 @@
 // 3 x 3 convolutions in Winograd's form: fewer multiplications, more traffic. Weighed for each convolution, and only at
 // precision `high`: a tile shares its rounding, so that small values beside large ones lose digits.
 #include "graph/winograd.h"
+
+#include "base/likely.h"
 #include "graph/rewrite.h"
 #include "transform/passes.h"
 
@@ -21,14 +23,6 @@ namespace {
 // come from memory.
 constexpr double kCachedByte = 3, kWeightByte = 8;
 constexpr double kGain = 1.2;  // that is worth the change
-constexpr double kLikely = 64;  // of a size that is not known
-
-double likely(const Dim& d) {
-  Bindings bindings;
-  for (const std::string& s : d.symbols()) bindings[s] = static_cast<std::int64_t>(kLikely);
-  const auto v = d.evaluate(bindings);
-  return v.ok() ? static_cast<double>(*v) : kLikely;
-}
 
 struct Sizes {
   double positions, channels, outputs;
@@ -59,7 +53,7 @@ bool fits(const RewriteContext& c) {
 const Winograd* choose(const RewriteContext& c) {
   const Shape& y = c.from.type(c.node.results[0]).shape;
   const DimFacts& facts = c.from.facts;
-  const Sizes sizes{likely(y[0]) * likely(y[1]) * likely(y[2]), likely(c.from.type(c.node.operands[0]).shape[3]), likely(y[3])};
+  const Sizes sizes{likely_size(y[0]) * likely_size(y[1]) * likely_size(y[2]), likely_size(c.from.type(c.node.operands[0]).shape[3]), likely_size(y[3])};
   double best = direct_cost(sizes) / kGain;
   const Winograd* chosen = nullptr;
   for (const std::int64_t m : {2, 4}) {
@@ -82,7 +76,10 @@ Result<Graph> winograd(const Graph& graph, const PassOptions& options) {
            const Winograd* form = choose(c);
            if (form == nullptr) return std::nullopt;
            auto weights = graph::winograd_weights(*c.from.constant(c.node.operands[1]), *form);
-           if (!weights.ok()) return std::nullopt;
+           if (!weights.ok()) {
+             c.builder.fail(weights.error());
+             return std::nullopt;
+           }
            Attrs attrs;
            attrs.set(Attr::Tile, std::int64_t{form->m}).set(Attr::Lo, c.node.attrs.dims(Attr::Lo)).set(Attr::Hi, c.node.attrs.dims(Attr::Hi));
            attrs.set(Attr::DType, DType::F32);

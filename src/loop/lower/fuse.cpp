@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/likely.h"
 #include "base/log.h"
 #include "graph/narrow.h"
 #include "loop/lower/narrow.h"
@@ -62,15 +63,9 @@ int scalar_cost(const Graph& g, const Node& node) {
   return op_cost(node.op) + (rounds ? kNarrowFloat : 0);
 }
 
-// A size to weigh with: symbols count as 64.
 double likely_elements(const Shape& shape) {
   double n = 1;
-  for (const Dim& d : shape) {
-    Bindings likely;
-    for (const std::string& s : d.symbols()) likely[s] = 64;
-    auto v = d.evaluate(likely);
-    n *= v.ok() ? static_cast<double>(std::max<std::int64_t>(*v, 0)) : 64.0;
-  }
+  for (const Dim& d : shape) n *= likely_size(d);
   return n;
 }
 
