@@ -124,15 +124,20 @@ class Narrower {
     return c.builder.node(GOp::Dot, {c.operands[0], c.builder.cast(weights, DType::F32)}, c.node.attrs);
   }
 
+  static ValueId failed(const RewriteContext& c, Error error) {
+    c.builder.fail(std::move(error));
+    return graph::kInvalid;
+  }
+
   static ValueId as_bf16(const RewriteContext& c, const Tensor& w) {
     auto narrow = rounded(w);
-    if (!narrow.ok()) return c.builder.node(GOp::Dot, c.operands, c.node.attrs);
+    if (!narrow.ok()) return failed(c, narrow.error());
     return product(c, c.builder.constant(*narrow));
   }
 
   static ValueId as_int8(const RewriteContext& c, const Tensor& w, const Channels& channels) {
     auto q = quantised(w, channels);
-    if (!q.ok()) return c.builder.node(GOp::Dot, c.operands, c.node.attrs);
+    if (!q.ok()) return failed(c, q.error());
     if (log_enabled("weights")) {
       log("weights", fmt::format("'{}': {} weights in int8, error {:.4f} of their root mean square",
                                  c.node.origin ? c.node.origin->node : "dot", w.size(), q->error));
