@@ -113,7 +113,8 @@ Result<int> explain(const ExplainArguments& arguments) {
   const std::vector<Tensor> inputs = WEFT_TRY(model_inputs(model, arguments));
   const Program program = WEFT_TRY(compile_model(model, arguments));
   if (arguments.schedule) {
-    const auto kernels = WEFT_TRY(schedules_of(*program.state->compiled.graph, host_machine()));
+    const compiler::Options how = WEFT_TRY(compiler_options(compile_options(arguments)));
+    const auto kernels = WEFT_TRY(schedules_of(*program.state->compiled.graph, how.target ? how.target->machine() : how.machine));
     arguments.json ? fmt::print("{}\n", schedules_json(kernels)) : print_schedules(kernels);
     return kSuccess;
   }

@@ -144,7 +144,15 @@ Result<Bindings> bind(const Model& model, const std::map<std::string, Given>& gi
     const auto it = given.find(port.name);
     if (it == given.end() || !it->second.file || it->second.file->shape().size() != port.shape.size()) continue;
     for (std::size_t a = 0; a < port.shape.size(); ++a) {
-      if (const auto s = port.shape[a].as_symbol()) bindings.emplace(*s, it->second.file->shape()[a]);
+      const auto symbol = port.shape[a].as_symbol();
+      if (!symbol) continue;
+      const std::int64_t size = it->second.file->shape()[a];
+      const auto [known, fresh] = bindings.emplace(*symbol, size);
+      if (fresh || known->second == size || dims.count(*symbol) == 0) continue;
+      return usage_error("the file has another size than --dim gives '" + *symbol + "'")
+          .at(port.name)
+          .expected(std::to_string(known->second))
+          .found(std::to_string(size));
     }
   }
   for (const std::string& s : symbols) {

@@ -9,7 +9,7 @@ template <typename T>
 void add_number(CLI::App& app, const char* name, T& value, const char* doc, Range<T> range) {
   CLI::Option* option = app.add_option(name, value, doc);
   if (range.high < std::numeric_limits<T>::max()) option->check(CLI::Range(range.low, range.high));
-  else option->check(CLI::NonNegativeNumber);
+  else option->check(CLI::Validator([](std::string& text) { return text.empty() || text[0] == '-' ? "it must not be negative" : ""; }, "NONNEGATIVE"));
   if (value > T()) option->capture_default_str();
 }
 
