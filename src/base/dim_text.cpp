@@ -15,10 +15,10 @@ namespace {
 
 constexpr int kMaxNesting = 200;
 
-using Combine = Dim (*)(const Dim&, const Dim&);
+using DimFunction = Dim (*)(const Dim&, const Dim&);
 struct Function {
   const char* name;
-  Combine combine;
+  DimFunction combine;
   bool any_count;  // two or more arguments, else just two
 };
 constexpr Function kFunctions[] = {{"floordiv", floor_div, false},

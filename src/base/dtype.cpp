@@ -14,12 +14,12 @@
 namespace weft {
 namespace {
 
-constexpr DTypeInfo kTable[] = {
+constexpr DTypeInfo kDTypes[] = {
 #define DTYPE(id, name, bits, cls, onnx, npy) {name, bits, DTypeClass::cls, onnx, npy},
 #include "base/dtypes.def"
 #undef DTYPE
 };
-constexpr int kCount = static_cast<int>(std::size(kTable));
+constexpr int kDTypeCount = static_cast<int>(std::size(kDTypes));
 
 using Special = FloatSpecial;
 using Format = FloatFormat;
@@ -167,27 +167,27 @@ void store_bits(int width, void* data, std::int64_t index, std::uint64_t v) {
 
 }  // namespace
 
-const DTypeInfo& info(DType t) { return kTable[static_cast<int>(t)]; }
-int dtype_count() { return kCount; }
+const DTypeInfo& info(DType t) { return kDTypes[static_cast<int>(t)]; }
+int dtype_count() { return kDTypeCount; }
 
 std::optional<DType> parse_dtype(std::string_view name) {
-  for (int i = 0; i < kCount; ++i) {
-    if (name == kTable[i].name) return static_cast<DType>(i);
+  for (int i = 0; i < kDTypeCount; ++i) {
+    if (name == kDTypes[i].name) return static_cast<DType>(i);
   }
   return std::nullopt;
 }
 
 std::optional<DType> dtype_from_onnx(std::int64_t number) {
-  for (int i = 0; i < kCount; ++i) {
-    if (number == kTable[i].onnx) return static_cast<DType>(i);
+  for (int i = 0; i < kDTypeCount; ++i) {
+    if (number == kDTypes[i].onnx) return static_cast<DType>(i);
   }
   return std::nullopt;
 }
 
 std::optional<DType> dtype_from_npy(std::string_view descr) {
   if (descr.empty()) return std::nullopt;
-  for (int i = 0; i < kCount; ++i) {
-    if (descr == kTable[i].npy) return static_cast<DType>(i);
+  for (int i = 0; i < kDTypeCount; ++i) {
+    if (descr == kDTypes[i].npy) return static_cast<DType>(i);
   }
   return std::nullopt;
 }

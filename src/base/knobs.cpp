@@ -17,12 +17,12 @@ namespace weft {
 namespace {
 
 constexpr bool kKey = true, kNoKey = false;
-constexpr KnobInfo kTable[] = {
+constexpr KnobInfo kKnobs[] = {
 #define KNOB(id, variable, type, initial, key, doc) {variable, KnobType::type, initial, k##key, doc},
 #include "base/knobs.def"
 #undef KNOB
 };
-constexpr std::size_t kCount = std::size(kTable);
+constexpr std::size_t kKnobCount = std::size(kKnobs);
 
 struct Value {
   std::string text;
@@ -44,17 +44,17 @@ std::optional<Value> parse(const KnobInfo& knob, std::string_view text) {
   return value;
 }
 
-using Values = std::array<Value, kCount>;
+using Values = std::array<Value, kKnobCount>;
 
 Values read_environment() {
   Values values;
-  for (std::size_t i = 0; i < kCount; ++i) {
-    auto initial = parse(kTable[i], kTable[i].initial);
-    WEFT_CHECK(initial.has_value(), std::string("the default of ") + kTable[i].variable);
+  for (std::size_t i = 0; i < kKnobCount; ++i) {
+    auto initial = parse(kKnobs[i], kKnobs[i].initial);
+    WEFT_CHECK(initial.has_value(), std::string("the default of ") + kKnobs[i].variable);
     values[i] = std::move(*initial);
-    const char* set = std::getenv(kTable[i].variable);
+    const char* set = std::getenv(kKnobs[i].variable);
     if (set == nullptr) continue;
-    if (auto value = parse(kTable[i], set)) values[i] = std::move(*value);
+    if (auto value = parse(kKnobs[i], set)) values[i] = std::move(*value);
   }
   std::vector<std::string> environment;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) environment.emplace_back(*entry);
@@ -83,8 +83,8 @@ std::vector<std::string_view> split_list(std::string_view text) {
 
 }  // namespace
 
-int knob_count() { return static_cast<int>(kCount); }
-const KnobInfo& info(Knob knob) { return kTable[static_cast<std::size_t>(knob)]; }
+int knob_count() { return static_cast<int>(kKnobCount); }
+const KnobInfo& info(Knob knob) { return kKnobs[static_cast<std::size_t>(knob)]; }
 
 const std::string& knob_text(Knob knob) { return value_of(knob).text; }
 
@@ -101,9 +101,9 @@ std::vector<std::string> knob_names(Knob knob) {
 
 std::string knobs_cache_key() {
   std::string key;
-  for (std::size_t i = 0; i < kCount; ++i) {
+  for (std::size_t i = 0; i < kKnobCount; ++i) {
     const std::string& text = values()[i].text;
-    if (kTable[i].in_cache_key && text != kTable[i].initial) key += fmt::format("{}={};", kTable[i].variable, text);
+    if (kKnobs[i].in_cache_key && text != kKnobs[i].initial) key += fmt::format("{}={};", kKnobs[i].variable, text);
   }
   return key;
 }
@@ -116,12 +116,12 @@ bool set_knob(Knob knob, std::string_view text) {
 
 std::vector<std::string> check_environment(const std::vector<std::string>& environment) {
   std::vector<std::string> names, warnings;
-  for (const KnobInfo& knob : kTable) names.push_back(knob.variable);
+  for (const KnobInfo& knob : kKnobs) names.push_back(knob.variable);
   for (const std::string& entry : environment) {
     const std::string name = entry.substr(0, entry.find('='));
     if (name.rfind("WEFT_", 0) != 0) continue;
     const KnobInfo* known = nullptr;
-    for (const KnobInfo& knob : kTable) known = name == knob.variable ? &knob : known;
+    for (const KnobInfo& knob : kKnobs) known = name == knob.variable ? &knob : known;
     if (known == nullptr) {
       const std::string hint = did_you_mean(name, names);
       warnings.push_back(fmt::format("unknown variable {}{}{}", name, hint.empty() ? "" : "; ", hint));

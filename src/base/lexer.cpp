@@ -12,8 +12,6 @@ namespace {
 
 constexpr std::size_t kLongestFloat = 64;
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_word(char c) { return is_letter(c) || is_digit(c); }
 
 int hex_digit(char c) {

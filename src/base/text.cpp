@@ -7,10 +7,10 @@
 #include <cmath>
 
 namespace weft {
-namespace {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+namespace {
 
 // Edits (insert, delete, replace, swap of neighbours) from a to b; letter case costs nothing.
 std::size_t edit_distance(std::string_view a, std::string_view b) {

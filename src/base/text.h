@@ -18,6 +18,8 @@ std::optional<std::string> nearest_name(std::string_view word, const std::vector
 // "did you mean 'x'?", or "" when nothing is near; for Error::suggest.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
+bool is_letter(char c);  // of the alphabet, or _
+bool is_digit(char c);
 bool is_identifier(std::string_view text);  // letter or _, then letters, digits, _ and inner dots
 std::string quote(std::string_view text);   // "a\n\"b\"\x01", what the Lexer reads back to the same bytes
 std::string name_text(std::string_view text);  // as it is when it reads as a name after % or @, else quoted

@@ -40,7 +40,9 @@ struct Share {
   const char* of = "";
 };
 
-Share share_of(const StepWork& s, const std::optional<compiler::Limits>& limits) {
+using KnownLimits = std::optional<compiler::Limits>;
+
+Share share_of(const StepWork& s, const KnownLimits& limits) {
   if (!limits || !s.is_kernel() || s.ms <= 0) return {};
   const double multiplications = s.flops / (limits->gflops * 1e6);  // ms at least
   const bool beyond_caches = s.bytes_compulsory > static_cast<double>(host_machine().l3_bytes) * static_cast<double>(s.runs);
@@ -48,9 +50,7 @@ Share share_of(const StepWork& s, const std::optional<compiler::Limits>& limits)
   return {std::max(multiplications, memory) / s.ms, memory > multiplications ? "memory" : "FMA"};
 }
 
-using Limits = std::optional<compiler::Limits>;
-
-void print_steps(const std::vector<StepWork>& steps, const Limits& limits) {
+void print_steps(const std::vector<StepWork>& steps, const KnownLimits& limits) {
   Table table({"step", "us", "runs", "kind", "what", "FLOPs", "compulsory", "moved", "FLOP/B", "GFLOP/s", "limit", "nodes"});
   for (std::size_t k = 0; k < steps.size(); ++k) {
     const StepWork& s = steps[k];
@@ -78,7 +78,7 @@ void print_host_steps(const std::vector<StepWork>& steps) {
   }
 }
 
-void print_text(const std::vector<StepWork>& steps, const Limits& limits) {
+void print_text(const std::vector<StepWork>& steps, const KnownLimits& limits) {
   print_steps(steps, limits);
   const StepWork total = total_of(steps);
   const auto kernels = std::count_if(steps.begin(), steps.end(), [](const StepWork& s) { return s.is_kernel(); });
@@ -90,7 +90,7 @@ void print_text(const std::vector<StepWork>& steps, const Limits& limits) {
   print_host_steps(steps);
 }
 
-void print_json(const std::vector<StepWork>& steps, const Limits& limits) {
+void print_json(const std::vector<StepWork>& steps, const KnownLimits& limits) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const StepWork& s : steps) {
     nlohmann::ordered_json j{{"kind", s.kind}, {"name", s.name}, {"nodes", s.origins}, {"why", s.why},
@@ -121,7 +121,7 @@ Result<int> explain(const ExplainArguments& arguments) {
   auto progress = std::make_unique<Progress>("running");
   const auto steps = WEFT_TRY(profile(*program.state->executable, inputs, arguments.threads, arguments.runs));
   progress.reset();
-  const Limits limits = compiler::known_limits(arguments.threads > 0 ? arguments.threads : runtime::decide_threads().threads);
+  const KnownLimits limits = compiler::known_limits(arguments.threads > 0 ? arguments.threads : runtime::decide_threads().threads);
   arguments.json ? print_json(steps, limits) : print_text(steps, limits);
   return kSuccess;
 }

@@ -9,18 +9,6 @@
 namespace weft::kernel {
 namespace {
 
-// What makes two pure instructions equal. The constant's bits tell 0 from -0.
-struct Key {
-  Op op;
-  std::vector<ValueId> operands;
-  Type type;
-  std::int64_t imm;
-  std::uint64_t fimm;
-
-  auto tie() const { return std::tie(op, operands, type.dtype, type.rank, type.shape, imm, fimm); }
-  bool operator<(const Key& other) const { return tie() < other.tie(); }
-};
-
 Op reduce_op_of(Combine c) {
   WEFT_CHECK(c != Combine::None, "a reduction by nothing");
   return static_cast<Op>(static_cast<int>(Op::ReduceSum) + static_cast<int>(c) -
@@ -37,6 +25,18 @@ struct Builder::Numbering : ssa::Folding {
     std::int64_t imm = 0;
     double fimm = 0;
     int depth = 0;  // of the block that defines it: 0 is the body
+  };
+
+  // What makes two pure instructions equal. The constant's bits tell 0 from -0.
+  struct Key {
+    Op op;
+    std::vector<ValueId> operands;
+    Type type;
+    std::int64_t imm;
+    std::uint64_t fimm;
+
+    auto tie() const { return std::tie(op, operands, type.dtype, type.rank, type.shape, imm, fimm); }
+    bool operator<(const Key& other) const { return tie() < other.tie(); }
   };
 
   explicit Numbering(Builder& builder) : b(builder), seen(1) {}
@@ -108,7 +108,7 @@ std::vector<ValueId> Builder::append(Op op, std::vector<ValueId> operands,
         operands.empty() || op == Op::Splat || results[0] == Type::scalar(DType::I64);
     depth = light ? outermost : std::max(outermost, n.floors[depth]);
   }
-  Key key{op, operands, pure ? results[0] : Type{}, imm, std::bit_cast<std::uint64_t>(fimm)};
+  Numbering::Key key{op, operands, pure ? results[0] : Type{}, imm, std::bit_cast<std::uint64_t>(fimm)};
   if (pure) {
     for (int d = 0; d <= this->depth(); ++d) {
       if (const auto it = n.seen[d].find(key); it != n.seen[d].end()) return {it->second};

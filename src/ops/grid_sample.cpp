@@ -10,7 +10,6 @@ using graph::Op;
 
 namespace {
 
-using Interpolation = GridSampleMode::Interpolation;
 using Padding = GridSampleMode::Padding;
 
 // One cell that a position reads along one axis: index i64 (in range), weight f32 (< 0: one), inside bool (< 0: yes).
@@ -87,9 +86,9 @@ class Sampler {
     ValueId one_up = add(g, number(1));
     ValueId at = mode_.align_corners ? mul(div(one_up, number(2)), size(n - 1))
                                      : div(sub(mul(one_up, size(n)), number(1)), number(2));
-    if (mode_.interpolation == Interpolation::Nearest) return {tap(moved(b_.unary(Op::Round, at), n), -1, n)};
+    if (mode_.interpolation == GridSampleMode::Interpolation::Nearest) return {tap(moved(b_.unary(Op::Round, at), n), -1, n)};
     // A cubic keeps a point outside where it is: each of its cells is moved on its own.
-    bool linear = mode_.interpolation == Interpolation::Linear;
+    bool linear = mode_.interpolation == GridSampleMode::Interpolation::Linear;
     if (linear) at = outside_moved(at, n);
     ValueId base = b_.unary(Op::Floor, at), fraction = sub(at, base);
     std::vector<Tap> taps;
@@ -164,7 +163,7 @@ class Sampler {
 ValueId grid_sample(Builder& b, ValueId x, ValueId grid, const GridSampleMode& mode) {
   return composite1(b, "grid_sample", {x, grid}, [&](Builder& b, const std::vector<ValueId>& in) {
     DType t = b.dtype(in[0]);
-    bool wide = mode.interpolation == Interpolation::Nearest || t == DType::F32 || t == DType::F64;
+    bool wide = mode.interpolation == GridSampleMode::Interpolation::Nearest || t == DType::F32 || t == DType::F64;
     ValueId y = Sampler(b, wide ? in[0] : b.cast(in[0], DType::F32), in[1], mode).run();
     return b.cast(y, t);
   });

@@ -75,8 +75,6 @@ Run::~Run() {
 
 namespace {
 
-std::int64_t aligned(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
 void grow(std::unique_ptr<std::byte[]>& storage, std::int64_t& have, std::int64_t need, std::byte*& start) {
   if (have >= need) return;
   storage.reset();

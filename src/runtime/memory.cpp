@@ -12,10 +12,7 @@
 #include <random>
 
 namespace weft::runtime {
-
 namespace {
-
-std::int64_t aligned(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 std::int64_t live_bound(const std::vector<LiveBlock>& blocks) {
   int steps = 0;

@@ -7,6 +7,7 @@
 namespace weft::runtime {
 
 constexpr std::int64_t kAlignment = 64;
+inline std::int64_t aligned(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 // Live from step `first` to step `last`, both included. Two blocks that are live at a common step never overlap.
 struct LiveBlock {

@@ -1,6 +1,7 @@
 // Lanes are chosen by cost: for each loop, the modelled time of the statements inside it when it
 // runs over lanes, against the best choice among the loops inside it.
 #include "schedule/axes.h"
+#include "schedule/tiles.h"
 
 #include <algorithm>
 #include <cmath>
@@ -116,7 +117,6 @@ struct RowMerit {
 };
 
 constexpr std::int64_t kEnoughRows = 4;
-constexpr double kMostRows = 24;
 
 }  // namespace
 
@@ -129,7 +129,7 @@ std::vector<LoopId> row_choices(const Analysis& a, const Leaf& leaf, LoopId lane
     const Dim& extent = a.group.loops[l].extent;
     const RowMerit merit{leaf.lhs[l] ? !leaf.lhs[lanes] : !leaf.rhs[lanes],
                          extent.is_const() && extent.value() >= kEnoughRows,
-                         extent.is_const() ? std::min(a.extents[l], kMostRows) : 0, depth};
+                         extent.is_const() ? std::min<double>(a.extents[l], kMostRows) : 0, depth};
     choices.emplace_back(merit, l);
   }
   std::sort(choices.begin(), choices.end(), std::greater<>());

@@ -5,6 +5,8 @@
 
 namespace weft::schedule {
 
+constexpr int kMostRows = 24;  // of a product's tile
+
 struct RegisterTile {
   int rows = 1;
   int lanes = 1;  // elements
@@ -14,7 +16,7 @@ struct RegisterTile {
 // elements of a product, counting what is lost to cut-off tiles. `fixed_lanes` prescribes the
 // tile's lanes (0: free), `most_rows` bounds its rows.
 RegisterTile product_tile(const Machine& m, int element_bits, double rows, double lanes,
-                          int fixed_lanes = 0, int most_rows = 24);
+                          int fixed_lanes = 0, int most_rows = kMostRows);
 
 // How many rows that lie `stride` bytes apart the first-level cache holds at once, with room for
 // the rest: rows a multiple of a way's size apart share one set.

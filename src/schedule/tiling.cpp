@@ -18,7 +18,6 @@ namespace {
 constexpr int kPartialSums = 8;
 constexpr double kProgramWork = 20000;  // operations that are worth a program of their own
 constexpr int kProgramsPerCore = 8;     // more than cores, so that uneven programs even out
-constexpr int kMostRows = 24;           // of a product's tile
 constexpr int kRowsWithoutReuse = 4;    // rows of a tile where only loads are shared
 constexpr double kUnrolledSteps = 32;       // of loops that are written out
 constexpr double kUnrolledOperations = 100;  // vector operations of such loops together

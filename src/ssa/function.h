@@ -73,6 +73,8 @@ struct Inst {
   std::vector<Block> regions;
 };
 
+constexpr int kMaxDepth = 64;  // of nested regions
+
 enum class Space : std::uint8_t {
   Memory,  // the caller's
   OnChip,  // private to one program, `elements` long, undefined at start

@@ -8,7 +8,6 @@
 namespace weft::ssa {
 namespace {
 
-constexpr int kMaxDepth = 64;
 constexpr std::int64_t kMaxExtent = std::int64_t{1} << 20;
 using Kind = Token::Kind;
 

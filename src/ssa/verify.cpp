@@ -5,8 +5,6 @@
 namespace weft::ssa {
 namespace {
 
-constexpr int kMaxDepth = 64;
-
 class Verifier {
  public:
   explicit Verifier(const Function& f) : f_(f), state_(f.types.size(), Undefined) {}

@@ -13,7 +13,7 @@ using GOp = graph::Op;
 
 namespace {
 
-using Answer = std::optional<Form>;
+using Followed = std::optional<Form>;
 
 void permute_ints(Attrs& attrs, Attr key, const Axes& order) { attrs.set(key, permuted(attrs.ints(key), order)); }
 void permute_dims(Attrs& attrs, Attr key, const Axes& order) { attrs.set(key, permuted(attrs.dims(key), order)); }
@@ -30,7 +30,7 @@ const Axes* common_order(const RewriteContext& c, const Forms& forms) {
   return nullptr;
 }
 
-Answer elementwise(const RewriteContext& c, Forms& forms) {
+Followed elementwise(const RewriteContext& c, Forms& forms) {
   const Axes* common = common_order(c, forms);
   if (!common) return std::nullopt;
   const Axes order = *common;
@@ -39,7 +39,7 @@ Answer elementwise(const RewriteContext& c, Forms& forms) {
   return Form{emit(c, std::move(operands), c.node.attrs), order};
 }
 
-Answer concat(const RewriteContext& c, Forms& forms) {
+Followed concat(const RewriteContext& c, Forms& forms) {
   const Axes* common = common_order(c, forms);
   if (!common) return std::nullopt;
   const Axes order = *common;
@@ -50,7 +50,7 @@ Answer concat(const RewriteContext& c, Forms& forms) {
   return Form{emit(c, std::move(operands), std::move(attrs)), order};
 }
 
-Answer slice(const RewriteContext& c, const Form& x) {
+Followed slice(const RewriteContext& c, const Form& x) {
   Attrs attrs = c.node.attrs;
   permute_dims(attrs, Attr::Starts, x.order);
   permute_dims(attrs, Attr::Sizes, x.order);
@@ -58,21 +58,21 @@ Answer slice(const RewriteContext& c, const Form& x) {
   return Form{emit(c, {x.value}, std::move(attrs)), x.order};
 }
 
-Answer pad(const RewriteContext& c, const Form& x) {
+Followed pad(const RewriteContext& c, const Form& x) {
   Attrs attrs = c.node.attrs;
   permute_dims(attrs, Attr::Lo, x.order);
   permute_dims(attrs, Attr::Hi, x.order);
   return Form{emit(c, {x.value, c.operands[1]}, std::move(attrs)), x.order};
 }
 
-Answer window(const RewriteContext& c, const Form& x) {
+Followed window(const RewriteContext& c, const Form& x) {
   Attrs attrs = c.node.attrs;
   for (Attr key : {Attr::Window, Attr::Strides, Attr::Dilations}) permute_ints(attrs, key, x.order);
   for (Attr key : {Attr::Lo, Attr::Hi}) permute_dims(attrs, key, x.order);
   return Form{emit(c, {x.value}, std::move(attrs)), x.order};
 }
 
-Answer reverse(const RewriteContext& c, const Form& x) {
+Followed reverse(const RewriteContext& c, const Form& x) {
   Attrs attrs = c.node.attrs;
   Axes axes = permuted(positions(x.order), attrs.ints(Attr::Axes));
   std::sort(axes.begin(), axes.end());
@@ -90,7 +90,7 @@ Axes without(const Axes& order, const Axes& gone) {
   return left;
 }
 
-Answer reduce(const RewriteContext& c, const Form& x) {
+Followed reduce(const RewriteContext& c, const Form& x) {
   Attrs attrs = c.node.attrs;
   const bool one = attrs.has(Attr::Axis);
   const Axes gone = one ? Axes{attrs.integer(Attr::Axis)} : attrs.ints(Attr::Axes);
@@ -104,7 +104,7 @@ Answer reduce(const RewriteContext& c, const Form& x) {
   return Form{emit(c, {x.value}, std::move(attrs)), without(x.order, gone)};
 }
 
-Answer gather(const RewriteContext& c, const Form& x) {
+Followed gather(const RewriteContext& c, const Form& x) {
   const std::size_t rank = c.builder.shape(c.operands[1]).size();
   if (rank > 1) return std::nullopt;
   Attrs attrs = c.node.attrs;
@@ -114,7 +114,7 @@ Answer gather(const RewriteContext& c, const Form& x) {
   return Form{emit(c, {x.value, c.operands[1]}, std::move(attrs)), std::move(order)};
 }
 
-Answer transpose(const RewriteContext& c, const Form& x) {
+Followed transpose(const RewriteContext& c, const Form& x) {
   return Form{x.value, permuted(positions(c.node.attrs.ints(Attr::Axes)), x.order)};
 }
 
@@ -168,13 +168,13 @@ std::optional<std::int64_t> place(const Run& run, const Shape& shape, const Axes
   return first < 0 ? at[run.from] : first;
 }
 
-Answer reshape(const RewriteContext& c, const Form& x) {
+Followed reshape(const RewriteContext& c, const Form& x) {
   return reshape_stored(c.builder, x, c.from.type(c.node.operands[0]).shape, c.from.type(c.node.results[0]).shape);
 }
 
 struct Follower {
   GOp op;
-  Answer (*apply)(const RewriteContext&, const Form& x);  // x: operand 0
+  Followed (*apply)(const RewriteContext&, const Form& x);  // x: operand 0
 };
 
 constexpr Follower kFollowers[] = {

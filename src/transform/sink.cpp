@@ -15,7 +15,7 @@ using GOp = graph::Op;
 namespace {
 
 // Where a control node's operands meet its regions' inputs and outputs.
-struct Layout {
+struct RegionLayout {
   std::int64_t outer = 0;     // leading operands that are no input of a region
   std::int64_t carried = 0;   // how many values are carried
   std::int64_t in = 0;        // of a region's inputs, the first carried one
@@ -23,15 +23,15 @@ struct Layout {
   std::int64_t captures = 0;  // of a region's inputs, the first captured one
 };
 
-std::optional<Layout> layout_of(const Node& node) {
+std::optional<RegionLayout> layout_of(const Node& node) {
   const auto carried = [&] { return node.attrs.integer(graph::Attr::Carried); };
   switch (node.op) {
     case GOp::If:
-      return Layout{1, 0, 0, 0, 0};
+      return RegionLayout{1, 0, 0, 0, 0};
     case GOp::Loop:
-      return Layout{0, carried(), 2, 1, 2 + carried()};
+      return RegionLayout{0, carried(), 2, 1, 2 + carried()};
     case GOp::Scan:
-      return Layout{0, carried(), 0, 0, carried() + node.attrs.integer(graph::Attr::Xs)};
+      return RegionLayout{0, carried(), 0, 0, carried() + node.attrs.integer(graph::Attr::Xs)};
     default:
       return std::nullopt;
   }
@@ -76,7 +76,7 @@ Result<Graph> rebuilt(const Graph& region, const std::vector<Input>& inputs, con
 }
 
 // Carried values that no iteration changes.
-std::vector<bool> unchanging(const graph::RewriteContext& c, const Layout& at) {
+std::vector<bool> unchanging(const graph::RewriteContext& c, const RegionLayout& at) {
   std::vector<bool> result(static_cast<std::size_t>(at.carried));
   const Graph& body = *c.regions[0];
   for (std::int64_t k = 0; k < at.carried; ++k) {

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/support.h"
+
 namespace weft {
 namespace {
-
-ByteSpan span_of(std::string_view s) { return std::as_bytes(std::span(s.data(), s.size())); }
 
 TEST(ByteReader, ReadsAndStopsAtTheEnd) {
   ByteReader r(span_of(std::string_view("\x01\x02\x03\x04\x05\x06\x07", 7)));

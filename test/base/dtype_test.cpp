@@ -10,14 +10,13 @@
 #include <random>
 #include <vector>
 
+#include "base/support.h"
+
 namespace weft {
 namespace {
 
 const DType kNarrow[] = {DType::F4E2M1,     DType::F8E4M3FN, DType::F8E4M3FNUZ, DType::F8E5M2,
                          DType::F8E5M2FNUZ, DType::F8E8M0,   DType::F16,        DType::BF16};
-const double kInf = std::numeric_limits<double>::infinity();
-const double kNan = std::numeric_limits<double>::quiet_NaN();
-
 std::vector<double> finite_values(DType t) {
   std::vector<double> values;
   for (std::uint64_t code = 0; code < (1u << bits(t)); ++code) {

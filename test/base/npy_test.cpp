@@ -4,10 +4,10 @@
 
 #include <filesystem>
 
+#include "base/support.h"
+
 namespace weft {
 namespace {
-
-ByteSpan span_of(std::string_view s) { return std::as_bytes(std::span(s.data(), s.size())); }
 
 std::string file_of(const std::string& header, const std::string& data) {
   std::string out("\x93NUMPY\x01\x00", 8);

@@ -5,11 +5,10 @@
 #include <cmath>
 #include <limits>
 
+#include "base/support.h"
+
 namespace weft {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 std::int64_t ints(ScalarOp op, DType t, std::int64_t a, std::int64_t b = 0) {
   const Scalar x[] = {{0, a}, {0, b}};

@@ -15,7 +15,7 @@ int host_steps(const runtime::Plan& plan) {
   return count;
 }
 
-void check_kernels(const std::string& text, const std::vector<Tensors>& runs) {
+void check_no_host_steps(const std::string& text, const std::vector<Tensors>& runs) {
   auto exe = executable(text);
   ASSERT_TRUE(exe);
   EXPECT_EQ(host_steps(exe->plan()), 0) << text;
@@ -25,7 +25,7 @@ void check_kernels(const std::string& text, const std::vector<Tensors>& runs) {
 TEST(NonZero, AnyRankAndDType) {
   std::mt19937 random(1);
   for (DType t : {DType::Bool, DType::F32, DType::I64, DType::U8, DType::F16, DType::I4, DType::F8E4M3FN}) {
-    check_kernels(fmt::format(R"(graph @t(%0 "x": {0}[n, 3, 2], %1 "y": {0}[n]) -> (i64[3, k], i64[1, l]) where n in 0.., k in 0.., l in 0.. {{
+    check_no_host_steps(fmt::format(R"(graph @t(%0 "x": {0}[n, 3, 2], %1 "y": {0}[n]) -> (i64[3, k], i64[1, l]) where n in 0.., k in 0.., l in 0.. {{
       %2 = non_zero %0 {{symbol=[k]}} : i64[3, k]
       %3 = non_zero %1 {{symbol=[l]}} : i64[1, l]
       return %2, %3
@@ -41,7 +41,7 @@ TEST(NonZero, AnyRankAndDType) {
 
 TEST(NonZero, WhatFollowsKnowsTheSize) {
   std::mt19937 random(2);
-  check_kernels(R"(graph @t(%0 "x": f32[n]) -> (f32[k], f32[]) where n in 0.., k in 0.. {
+  check_no_host_steps(R"(graph @t(%0 "x": f32[n]) -> (f32[k], f32[]) where n in 0.., k in 0.. {
     %1 = non_zero %0 {symbol=[k]} : i64[1, k]
     %2 = reshape %1 {shape=[k]} : i64[k]
     %3 = gather %0, %2 {axis=0} : f32[k]
@@ -66,7 +66,7 @@ TEST(Unique, ListsSortedAndNot) {
       if (is_float(t)) {
         for (int i : {1, 4, 5}) nans.set_f64(i, i == 4 ? -std::nan("") : std::nan(""));
       }
-      check_kernels(text, {{random_tensor(t, {40, 2}, random), random_tensor(t, {40}, random)},
+      check_no_host_steps(text, {{random_tensor(t, {40, 2}, random), random_tensor(t, {40}, random)},
                            {random_tensor(t, {0, 2}, random), random_tensor(t, {0}, random)},
                            {nans, random_tensor(t, {6}, random)},
                            {random_tensor(t, {1, 2}, random), random_tensor(t, {1}, random)}});

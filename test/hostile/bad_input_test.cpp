@@ -17,8 +17,6 @@ using testing::IsEmpty;
 
 constexpr std::int64_t kBig = std::int64_t{1} << 40, kMax = INT64_MAX;
 
-constexpr const char* kError = "]";  // "error[code] ...", "unsupported[code] ..."
-
 void expect_refused(const std::string& bytes, const testing::Matcher<std::string>& text) {
   const Judged judged = judge(bytes);
   EXPECT_THAT(judged.faults, IsEmpty());

@@ -15,8 +15,6 @@ using testing::IsEmpty;
 
 constexpr int kDeep = 10'000, kLong = 100'000;
 
-constexpr const char* kError = "]";  // "error[code] ...", "unsupported[code] ..."
-
 void expect_refused(const std::string& bytes, const char* text) {
   const Judged judged = judge(bytes);
   EXPECT_THAT(judged.faults, IsEmpty());

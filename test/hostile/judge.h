@@ -15,6 +15,8 @@ struct Limits {
   bool memory = true;             // hold a refused file to 2 x its size + 64 MiB
 };
 
+inline constexpr const char* kError = "]";  // "error[code] ...", "unsupported[code] ..."
+
 struct Judged {
   std::size_t accepted = 0, refused = 0;
   std::vector<std::string> faults;

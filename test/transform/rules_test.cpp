@@ -7,14 +7,14 @@ namespace {
 
 using namespace testing;
 
-struct Case {
+struct RuleCase {
   const char* name;
   const char* inputs;  // the graph's parameters
   const char* body;    // the last value is returned
   const char* ops;     // what is left, constants aside
 };
 
-const Case kCases[] = {
+const RuleCase kRuleCases[] = {
     {"mul by one", "(%x: f32[20])", "%c = constant {data=f32[](1)} : f32[]\n%s = broadcast %c {axes=[], shape=[20]} : f32[20]\n%y = mul %s, %x : f32[20]", ""},
     {"div by one", "(%x: i32[20])", "%s = constant {data=i32[1](1)} : i32[1]\n%b = broadcast %s {axes=[0], shape=[20]} : i32[20]\n%y = div %x, %b : i32[20]", ""},
     {"float plus zero stays", "(%x: f32[20])", "%c = constant {data=f32[](0)} : f32[]\n%s = broadcast %c {axes=[], shape=[20]} : f32[20]\n%y = add %x, %s : f32[20]", "broadcast add"},
@@ -78,7 +78,7 @@ const Case kCases[] = {
     {"concat of one", "(%x: f32[5])", "%y = concat %x {axis=0} : f32[5]", ""},
 };
 
-std::string graph_text(const Case& c) {
+std::string graph_text(const RuleCase& c) {
   const std::string body = c.body;
   const std::string last = body.substr(body.rfind('\n') == std::string::npos ? 0 : body.rfind('\n') + 1);
   const std::string type = last.substr(last.rfind(" : ") + 3);
@@ -86,7 +86,7 @@ std::string graph_text(const Case& c) {
 }
 
 TEST(Rules, MakeWhatTheySay) {
-  for (const Case& c : kCases) {
+  for (const RuleCase& c : kRuleCases) {
     SCOPED_TRACE(c.name);
     const graph::Graph before = parsed(graph_text(c));
     const auto after = simplify(before, {});

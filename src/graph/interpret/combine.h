@@ -7,6 +7,7 @@
 namespace weft::graph::interpreter {
 
 enum class Meet : std::uint8_t { Add, Mul, Max, Min, And, Or };
+Meet meet_of(Op op);  // of reductions and scans
 
 template <class W>
 W meet(Meet how, W a, W b) {

@@ -6,18 +6,23 @@
 #include "graph/interpret/eval.h"
 
 namespace weft::graph::interpreter {
-namespace {
 
 Meet meet_of(Op op) {
   switch (op) {
-    case Op::ReduceSum: return Meet::Add;
-    case Op::ReduceProd: return Meet::Mul;
-    case Op::ReduceMax: return Meet::Max;
-    case Op::ReduceMin: return Meet::Min;
+    case Op::ReduceSum:
+    case Op::CumSum: return Meet::Add;
+    case Op::ReduceProd:
+    case Op::CumProd: return Meet::Mul;
+    case Op::ReduceMax:
+    case Op::CumMax: return Meet::Max;
+    case Op::ReduceMin:
+    case Op::CumMin: return Meet::Min;
     case Op::ReduceAnd: return Meet::And;
     default: return Meet::Or;
   }
 }
+
+namespace {
 
 struct Layout {
   Sizes result_shape;

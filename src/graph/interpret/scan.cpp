@@ -2,18 +2,6 @@
 #include "graph/interpret/eval.h"
 
 namespace weft::graph::interpreter {
-namespace {
-
-Meet meet_of(Op op) {
-  switch (op) {
-    case Op::CumSum: return Meet::Add;
-    case Op::CumProd: return Meet::Mul;
-    case Op::CumMax: return Meet::Max;
-    default: return Meet::Min;
-  }
-}
-
-}  // namespace
 
 Result<Tensors> eval_scan(Eval& e) {
   const Tensor& x = e.in[0];

@@ -5,11 +5,11 @@
 namespace weft::kernel::math {
 namespace {
 
-struct Reduced {
+struct ReducedExponent {
   Val r, n;  // n: an integer in lanes of x's width
 };
 
-Reduced reduce(Val x) {
+ReducedExponent reduce_exponent(Val x) {
   const double magic = by_width(x, 12582912.0, 6755399441055744.0);
   const Val t = fma(x, 1.4426950408889634, magic);
   const Val n = t - magic;
@@ -33,7 +33,7 @@ Val reduced_expm1(Val r) {
 // Clamped just beyond where the result is 0 or infinite, so that n stays small.
 Val exp_scaled(Val x, int power, const Val* low) {
   const Val clamped = at_most(at_least(x, by_width(x, -105, -747)), by_width(x, 90, 711));
-  Reduced e = reduce(clamped);
+  ReducedExponent e = reduce_exponent(clamped);
   if (low != nullptr) e.r = e.r + *low;
   return ldexp(reduced_expm1(e.r) + 1.0, power == 0 ? e.n : e.n + e.n.whole(power));
 }
@@ -55,7 +55,7 @@ Val exp(Val x) { return exp_scaled(x, 0); }
 // overflow. Below -40 the sum is -1.
 Val expm1(Val x) {
   const Val clamped = at_most(at_least(x, -40), by_width(x, 88.8, 709.9));
-  const Reduced e = reduce(clamped);
+  const ReducedExponent e = reduce_exponent(clamped);
   const Val half = ldexp(x.like(0.5), e.n);
   const Val y = 2.0 * fma(half, reduced_expm1(e.r), half - 0.5);
   return select(abs(x) < by_width(x, 1e-12, 1e-20), x, y);  // keeps -0 and subnormals

@@ -1,14 +1,9 @@
 // log(x) = e ln 2 + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2). f32: a polynomial in f; f64: fdlibm's
 // series in s = f / (2 + f).
-#include <limits>
-
 #include "kernel/math/math.h"
 
 namespace weft::kernel::math {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 int mantissa_bits(Val x) { return x.wide() ? 52 : 23; }
 double smallest_normal(Val x) { return by_width(x, 0x1p-126, 0x1p-1022); }

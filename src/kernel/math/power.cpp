@@ -1,13 +1,9 @@
 // x^y = exp(y log|x|) with the logarithm and the product as sums of two f64. f32 takes the same way
 // through f64.
-#include <limits>
-
 #include "kernel/math/math.h"
 
 namespace weft::kernel::math {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 Val magnitude(Val x, Val y) {
   const Val a = abs(x);

@@ -5,7 +5,7 @@ namespace {
 
 // Each step takes the 52 leading bits off the quotient of |x| by |y|, exactly: r - trunc(r / y) y
 // has few enough bits for one fma. f32 goes through f64, whose quotients cannot overflow.
-Val magnitude(Val x, Val y) {
+Val remainder_of_magnitudes(Val x, Val y) {
   Builder& b = *x.b;
   const bool narrow = !x.wide();
   const Val a = abs(x).cast(DType::F64), d = abs(y).cast(DType::F64);
@@ -24,7 +24,7 @@ Val magnitude(Val x, Val y) {
 }  // namespace
 
 Val fmod(Val x, Val y) {
-  const Val r = select(abs(x) < abs(y), abs(x), magnitude(x, y));
+  const Val r = select(abs(x) < abs(y), abs(x), remainder_of_magnitudes(x, y));
   const Val infinite = abs(y) == __builtin_inf();
   const Val finite = abs(x) < __builtin_inf();
   return select(infinite & finite, x, copysign(abs(r), x));

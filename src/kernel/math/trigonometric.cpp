@@ -6,11 +6,11 @@
 namespace weft::kernel::math {
 namespace {
 
-struct Reduced {
+struct ReducedAngle {
   Val r, quadrant;  // integer lanes of x's width
 };
 
-Reduced reduce_near(Val x) {
+ReducedAngle reduce_near(Val x) {
   const double magic = by_width(x, 12582912.0, 6755399441055744.0);
   const Val t = fma(x, 0.6366197723675814, magic);
   const Val n = t - magic;
@@ -24,7 +24,7 @@ Reduced reduce_near(Val x) {
 constexpr std::int64_t kTwoOverPi[] = {0,          0xa2f9836e, 0x4e441529, 0xfc2757d1,
                                        0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab};
 
-Reduced reduce_far(Val x) {
+ReducedAngle reduce_far(Val x) {
   const Val raw = bits_of(abs(x)).cast(DType::U64);
   const Val mantissa = (raw & 0x7fffff) | 0x800000;
   const Val position = (raw >> 23) - raw.whole(120);  // of the first bit whose product is below 4
@@ -49,13 +49,13 @@ Reduced reduce_far(Val x) {
   return {select(valid, select(negative, -r, r), __builtin_nan("")), select(negative, -q, q)};
 }
 
-Reduced reduce(Val x) {
-  const Reduced near = reduce_near(x);
+ReducedAngle reduce_angle(Val x) {
+  const ReducedAngle near = reduce_near(x);
   if (x.wide()) return near;
   Builder& b = *x.b;
   const Val far = abs(x) > 1e5;
   b.begin_if(b.reduce(Combine::Or, far.id), {near.r.type(), near.quadrant.type()});
-  const Reduced large = reduce_far(x);
+  const ReducedAngle large = reduce_far(x);
   const Val r = select(far, large.r, near.r), q = select(far, large.quadrant, near.quadrant);
   b.begin_else({r.id, q.id});
   const auto both = b.end_if({near.r.id, near.quadrant.id});
@@ -89,19 +89,19 @@ Val keep_small(Val x, Val y) { return select(abs(x) < by_width(x, 1e-12, 1e-20),
 }  // namespace
 
 Val sin(Val x) {
-  const Reduced p = reduce(x);
+  const ReducedAngle p = reduce_angle(x);
   const SinCos v = small(p.r);
   return keep_small(x, with_sign_of_second_bit(select(odd(p.quadrant), v.cos, v.sin), p.quadrant));
 }
 
 Val cos(Val x) {
-  const Reduced p = reduce(x);
+  const ReducedAngle p = reduce_angle(x);
   const SinCos v = small(p.r);
   return with_sign_of_second_bit(select(odd(p.quadrant), v.sin, v.cos), p.quadrant + 1);
 }
 
 Val tan(Val x) {
-  const Reduced p = reduce(x);
+  const ReducedAngle p = reduce_angle(x);
   const SinCos v = small(p.r);
   const Val turned = odd(p.quadrant);
   return keep_small(x, select(turned, -v.cos, v.sin) / select(turned, v.sin, v.cos));

@@ -3,10 +3,14 @@
 #pragma once
 
 #include <initializer_list>
+#include <limits>
 
 #include "kernel/kernel.h"
 
 namespace weft::kernel::math {
+
+inline constexpr double kInf = std::numeric_limits<double>::infinity();
+inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 struct Val {
   Builder* b;

@@ -17,14 +17,14 @@ using GOp = graph::Op;
 namespace {
 
 // The elements that an index tensor names, as a run: those axes along which it moves, in row-major order.
-struct Run {
+struct IndexRun {
   Dim start, count;
   std::int64_t step = 1;
   std::vector<std::size_t> axes;  // of the index tensor, along which the index moves
 };
 
-std::optional<Run> run_of(const DimFacts& facts, const Affine& index, const Shape& shape) {
-  Run run{index.base, 1, 1, {}};
+std::optional<IndexRun> run_of(const DimFacts& facts, const Affine& index, const Shape& shape) {
+  IndexRun run{index.base, 1, 1, {}};
   for (std::size_t i = shape.size(); i-- > 0;) {
     if (shape[i].is(1) || index.coefficients[i].is(0)) continue;
     if (run.axes.empty()) {
@@ -41,7 +41,7 @@ std::optional<Run> run_of(const DimFacts& facts, const Affine& index, const Shap
 
 // The run is known to lie within an axis of this size; a negative start counts from the end. An index that is out of
 // range is an error when it is met, and stays one.
-bool settle(const DimFacts& facts, Run& run, const Dim& size) {
+bool settle(const DimFacts& facts, IndexRun& run, const Dim& size) {
   if (facts.known_less(run.start, 0) && run.count.is(1)) run.start = run.start + size;
   const Dim end = facts.simplify(run.start + (run.count - 1) * Dim(run.step) + 1);
   return facts.known_less_equal(0, run.start) && facts.known_less_equal(end, size);

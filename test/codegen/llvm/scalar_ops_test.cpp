@@ -8,7 +8,7 @@
 namespace weft::codegen::test {
 namespace {
 
-const std::vector<DType> dtypes = {DType::Bool, DType::I8,  DType::I16, DType::I32,  DType::I64, DType::U8,
+const std::vector<DType> all_dtypes = {DType::Bool, DType::I8,  DType::I16, DType::I32,  DType::I64, DType::U8,
                                    DType::U16,  DType::U32, DType::U64, DType::F16, DType::BF16, DType::F32,
                                    DType::F64};
 const std::vector<int> widths = {0, 5, 16};
@@ -57,7 +57,7 @@ Scalar random_scalar(DType t, std::mt19937_64& rng) {
   return {std::ldexp(u, static_cast<int>(rng() % 40) - 20), 0};
 }
 
-void fill(Guarded& buffer, std::mt19937_64& rng) {
+void fill_with_numbers(Guarded& buffer, std::mt19937_64& rng) {
   for (std::int64_t i = 0; i < buffer.elements(); ++i) buffer.set(i, random_scalar(buffer.dtype(), rng));
 }
 
@@ -106,7 +106,7 @@ void check_case(const Case& c, int lanes, const TargetDesc& target) {
   const Compiled code = build(function, target);
   std::mt19937_64 rng(7);
   std::vector<Guarded> buffers;
-  for (const auto& b : function.buffers) fill(buffers.emplace_back(b.dtype, n), rng);
+  for (const auto& b : function.buffers) fill_with_numbers(buffers.emplace_back(b.dtype, n), rng);
   std::vector<Guarded*> pointers;
   for (auto& b : buffers) pointers.push_back(&b);
   ASSERT_EQ(code.run(pointers), 0);
@@ -126,7 +126,7 @@ void check_case(const Case& c, int lanes, const TargetDesc& target) {
 void check_all(const TargetDesc& target, const std::vector<int>& lanes_list) {
   for (int o = 0; o < scalar_op_count(); ++o) {
     const auto op = static_cast<ScalarOp>(o);
-    for (DType t : dtypes) {
+    for (DType t : all_dtypes) {
       if (!has_code(op, t)) continue;
       const DType to = info(op).result == ScalarResult::Bool ? DType::Bool : t;
       for (int lanes : lanes_list) check_case({op, t, to}, lanes, target);
@@ -135,8 +135,8 @@ void check_all(const TargetDesc& target, const std::vector<int>& lanes_list) {
 }
 
 void check_casts(const TargetDesc& target, const std::vector<int>& lanes_list) {
-  for (DType from : dtypes) {
-    for (DType to : dtypes) {
+  for (DType from : all_dtypes) {
+    for (DType to : all_dtypes) {
       for (int lanes : lanes_list) {
         check_case({S::Cast, from, to}, lanes, target);
         if (bits(from) == bits(to)) check_case({S::Bitcast, from, to}, lanes, target);
@@ -168,7 +168,7 @@ void check_ldexp(const TargetDesc& target) {
       const Compiled code = build(function, target);
       std::mt19937_64 rng(3);
       Guarded xs(t, 4096), ns(DType::I32, 4096), ys(t, 4096);
-      fill(xs, rng);
+      fill_with_numbers(xs, rng);
       for (int i = 0; i < 4096; ++i) {
         const auto e = static_cast<std::int64_t>(rng() % 4600) - 2300;
         ns.set(i, {0, i % 7 == 0 ? (i % 2 ? INT32_MAX : INT32_MIN) : i % 3 == 0 ? e : e / 20});

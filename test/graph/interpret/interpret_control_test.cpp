@@ -3,9 +3,9 @@
 namespace weft::graph {
 namespace {
 
-using namespace testing;
+const Dim kFound = Dim::symbol("n");
 
-const Dim kN = Dim::symbol("n");
+using namespace testing;
 
 std::shared_ptr<Origin> origin() { return std::make_shared<Origin>(Origin{"case", "Case"}); }
 
@@ -21,7 +21,7 @@ Result<Tensors> doubling(std::int64_t trips, bool go, float start) {
   body->set_outputs({body->node(test).results[0], next, x});
   return run(Op::Loop,
              {ints(DType::I64, {}, {trips}), ints(DType::Bool, {}, {go}), of(DType::F32, {}, {start}), of(DType::F32, {}, {100})},
-             attrs({{Attr::Carried, num(1)}, {Attr::Symbol, dims({kN})}}), {body});
+             attrs({{Attr::Carried, num(1)}, {Attr::Symbol, dims({kFound})}}), {body});
 }
 
 TEST(InterpretControl, LoopsStopByCountOrCondition) {
@@ -62,7 +62,7 @@ TEST(InterpretControl, RegionsNestOnlySoDeep) {
 TEST(InterpretControl, InputsBindSymbols) {
   Graph g;
   g.facts.declare("n", {1, 8, 1});
-  const ValueId a = g.add_input({DType::F32, {kN, 2}}, "a"), b = g.add_input({DType::F32, {kN * 2 + 1}}, "b");
+  const ValueId a = g.add_input({DType::F32, {kFound, 2}}, "a"), b = g.add_input({DType::F32, {kFound * 2 + 1}}, "b");
   g.set_outputs({a, b});
   EXPECT_EQ(bind_inputs(g, {{3, 2}, {7}})->at("n"), 3);
   EXPECT_EQ(bind_inputs(g, {{3, 2}, {8}}).error().code(), "shape-mismatch");
@@ -77,7 +77,7 @@ TEST(InterpretControl, InputsBindSymbols) {
 
 TEST(InterpretControl, LinearSizesAreSolved) {
   Graph g;
-  g.set_outputs({g.add_input({DType::F32, {kN * 3 + 2}})});
+  g.set_outputs({g.add_input({DType::F32, {kFound * 3 + 2}})});
   EXPECT_EQ(bind_inputs(g, {{11}})->at("n"), 3);
   EXPECT_FALSE(bind_inputs(g, {{12}}).ok());
   EXPECT_FALSE(bind_inputs(g, {{0}}).ok());
@@ -96,15 +96,15 @@ TEST(InterpretControl, BindGivesSymbolsTheirValues) {
 TEST(InterpretControl, HostOpsBindTheirSizes) {
   Graph g;
   const ValueId x = g.add_input({DType::F32, {4}});
-  const NodeId found = g.add_node(Op::NonZero, {x}, attrs({{Attr::Symbol, dims({kN})}})).value();
-  const NodeId size = g.add_node(Op::ShapeValue, {}, attrs({{Attr::Shape, dims({kN * 10})}})).value();
+  const NodeId found = g.add_node(Op::NonZero, {x}, attrs({{Attr::Symbol, dims({kFound})}})).value();
+  const NodeId size = g.add_node(Op::ShapeValue, {}, attrs({{Attr::Shape, dims({kFound * 10})}})).value();
   g.set_outputs({g.node(found).results[0], g.node(size).results[0]});
   expect_results(interpret(g, {f32({0, 1, 0, 2})}), {of(DType::I64, {1, 2}, {1, 3}), i64({20})});
   expect_results(interpret(g, {f32({0, 0, 0, 0})}), {of(DType::I64, {1, 0}, {}), i64({0})});
 }
 
 Result<Tensors> unique(const Tensor& x, bool sorted, std::optional<std::int64_t> axis = {}) {
-  Attrs a = attrs({{Attr::Symbol, dims({kN})}, {Attr::Sorted, flag(sorted)}});
+  Attrs a = attrs({{Attr::Symbol, dims({kFound})}, {Attr::Sorted, flag(sorted)}});
   if (axis) a.set(Attr::Axis, num(*axis));
   return run(Op::Unique, {x}, a);
 }
@@ -122,7 +122,7 @@ TEST(InterpretControl, Unique) {
 Result<Tensors> nms(const Tensor& boxes, const Tensor& scores, std::int64_t most, double iou, double score, bool center) {
   return run(Op::NonMaxSuppression,
              {boxes, scores, ints(DType::I64, {}, {most}), of(DType::F32, {}, {iou}), of(DType::F32, {}, {score})},
-             attrs({{Attr::Symbol, dims({kN})}, {Attr::Center, flag(center)}}));
+             attrs({{Attr::Symbol, dims({kFound})}, {Attr::Center, flag(center)}}));
 }
 
 TEST(InterpretControl, NonMaxSuppression) {

@@ -8,7 +8,7 @@ namespace {
 
 using namespace testing;
 
-struct Case {
+struct TableCase {
   Op op;
   Tensors operands;
   Attrs attributes;
@@ -16,12 +16,12 @@ struct Case {
   Regions regions = {};
 };
 
-Case unary(Op op, double x, double y) { return {op, {f32({x})}, {}, {f32({y})}}; }
-Case binary(Op op, double a, double b, double y) { return {op, {f32({a}), f32({b})}, {}, {f32({y})}}; }
-Case integer(Op op, double a, double b, double y) { return {op, {i32({a}), i32({b})}, {}, {i32({y})}}; }
-Case compare(Op op, std::vector<double> y) { return {op, {f32({1, 2, 3}), f32({2, 2, 2})}, {}, {b8(y)}}; }
+TableCase unary(Op op, double x, double y) { return {op, {f32({x})}, {}, {f32({y})}}; }
+TableCase binary(Op op, double a, double b, double y) { return {op, {f32({a}), f32({b})}, {}, {f32({y})}}; }
+TableCase integer(Op op, double a, double b, double y) { return {op, {i32({a}), i32({b})}, {}, {i32({y})}}; }
+TableCase compare(Op op, std::vector<double> y) { return {op, {f32({1, 2, 3}), f32({2, 2, 2})}, {}, {b8(y)}}; }
 
-std::vector<Case> elementwise_cases() {
+std::vector<TableCase> elementwise_cases() {
   return {
       unary(Op::Abs, -2, 2), unary(Op::Neg, 2, -2), unary(Op::Sign, -3, -1), unary(Op::Ceil, 1.25, 2),
       unary(Op::Floor, -1.25, -2), unary(Op::Round, 2.5, 2), unary(Op::Trunc, -1.75, -1),
@@ -50,7 +50,7 @@ std::vector<Case> elementwise_cases() {
   };
 }
 
-std::vector<Case> movement_cases() {
+std::vector<TableCase> movement_cases() {
   const Tensor x = of(DType::F32, {2, 3}, {1, 2, 3, 4, 5, 6});
   const Tensor zero = of(DType::F32, {}, {0});
   return {
@@ -76,7 +76,7 @@ std::vector<Case> movement_cases() {
   };
 }
 
-std::vector<Case> indexing_cases() {
+std::vector<TableCase> indexing_cases() {
   const Tensor x = of(DType::F32, {2, 3}, {1, 2, 3, 4, 5, 6});
   const Tensor at = of(DType::I64, {1, 2}, {1, -1});
   return {
@@ -91,7 +91,7 @@ std::vector<Case> indexing_cases() {
   };
 }
 
-std::vector<Case> reduction_cases() {
+std::vector<TableCase> reduction_cases() {
   const Tensor x = of(DType::F32, {2, 3}, {1, 2, 3, 4, 5, 6});
   const Attrs last_axis = attrs({{Attr::Axes, list({1})}}), first_axis = attrs({{Attr::Axes, list({0})}});
   const Attrs arg = attrs({{Attr::Axis, num(1)}, {Attr::Last, flag(false)}});
@@ -124,7 +124,7 @@ Attrs window_attrs() {
                 {Attr::Dilations, list({1})}});
 }
 
-std::vector<Case> contraction_cases() {
+std::vector<TableCase> contraction_cases() {
   const Attrs dot = attrs({{Attr::LhsBatch, list({})}, {Attr::RhsBatch, list({})}, {Attr::LhsContract, list({1})},
                            {Attr::RhsContract, list({0})}, {Attr::DType, type(DType::F32)}});
   const Attrs conv = attrs({{Attr::Strides, list({2})}, {Attr::Lo, dims({1})}, {Attr::Hi, dims({0})},
@@ -171,7 +171,7 @@ std::shared_ptr<const Graph> step_region(bool loop) {
   return g;
 }
 
-std::vector<Case> control_and_host_cases() {
+std::vector<TableCase> control_and_host_cases() {
   const Tensor one = of(DType::F32, {}, {1}), ten = of(DType::F32, {}, {10});
   const Tensor yes = of(DType::Bool, {}, {1}), no = of(DType::Bool, {}, {0}), three = of(DType::I64, {}, {3});
   const Shape n{Dim::symbol("n")};
@@ -193,8 +193,8 @@ std::vector<Case> control_and_host_cases() {
   };
 }
 
-std::vector<Case> all_cases() {
-  std::vector<Case> all;
+std::vector<TableCase> all_cases() {
+  std::vector<TableCase> all;
   for (auto part : {elementwise_cases(), movement_cases(), indexing_cases(), reduction_cases(), contraction_cases(),
                     control_and_host_cases()}) {
     all.insert(all.end(), part.begin(), part.end());
@@ -203,7 +203,7 @@ std::vector<Case> all_cases() {
 }
 
 TEST(InterpretTable, EveryCaseGivesItsValue) {
-  for (const Case& c : all_cases()) {
+  for (const TableCase& c : all_cases()) {
     SCOPED_TRACE(info(c.op).name);
     expect_results(run(c.op, c.operands, c.attributes, c.regions), c.results);
   }
@@ -224,7 +224,7 @@ TEST(InterpretTable, CustomCallsAreRefused) {
 
 TEST(InterpretTable, EveryOpHasACase) {
   std::set<Op> seen{Op::CustomCall, Op::Fail};
-  for (const Case& c : all_cases()) seen.insert(c.op);
+  for (const TableCase& c : all_cases()) seen.insert(c.op);
   for (int i = 0; i < op_count(); ++i) {
     EXPECT_TRUE(seen.count(static_cast<Op>(i))) << info(static_cast<Op>(i)).name << " has no case here";
   }

@@ -3,9 +3,6 @@
 namespace weft::kernel::simd_test {
 namespace {
 
-constexpr ssa::Buffer kIn = in_buffer(DType::F32);
-constexpr ssa::Buffer kOut = out_buffer(DType::F32);
-
 // y[m, n] = x[m, k] w[k, n]: program tiles of rows x 32, rows clamped or masked, steps of `depth`
 // along k.
 tile::Function matmul(int rows, int depth, bool masked, DType narrow = DType::F32,

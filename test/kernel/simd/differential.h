@@ -24,6 +24,8 @@ using tile::ValueId;
 inline constexpr ssa::Buffer in_buffer(DType t) { return {t, ssa::Space::Memory, true, false, 0}; }
 inline constexpr ssa::Buffer out_buffer(DType t) { return {t, ssa::Space::Memory, true, true, 0}; }
 
+inline constexpr ssa::Buffer kIn = in_buffer(DType::F32), kOut = out_buffer(DType::F32);
+
 inline constexpr std::size_t kGuard = 64;
 
 struct Bytes {

@@ -3,9 +3,6 @@
 namespace weft::kernel::simd_test {
 namespace {
 
-constexpr ssa::Buffer kIn = in_buffer(DType::F32);
-constexpr ssa::Buffer kOut = out_buffer(DType::F32);
-
 int count_lowered(const tile::Function& f, Op op) {
   const auto lowered = lower_simd(f, machine_of(64));
   return count(lowered->body, op);

@@ -10,13 +10,7 @@ namespace weft::codegen {
 
 using llvm::Value;
 
-namespace {
-
 llvm::Type* like(llvm::Type* element, Value* x) { return x->getType()->getWithNewType(element); }
-
-Value* same_number(Value* x, std::uint64_t v) { return llvm::ConstantInt::get(x->getType(), v); }
-
-}  // namespace
 
 Value* Emitter::widen(Value* x, DType from) {
   if (from == DType::F16 && !isa_.f16c) return soft_widen_f16(x);
@@ -93,7 +87,7 @@ Value* Emitter::int_to_float(Value* x, DType from, DType to) {
     constexpr std::uint64_t exact = std::uint64_t{1} << 53;
     Value* big = sign ? b_.CreateICmpUGT(b_.CreateAdd(x, same_number(x, exact)), same_number(x, 2 * exact))
                       : b_.CreateICmpUGT(x, same_number(x, exact));
-    Value* sticky = b_.CreateOr(b_.CreateAnd(x, same_number(x, ~std::uint64_t{0x7ff})), same_number(x, 0x800));
+    Value* sticky = b_.CreateOr(b_.CreateAnd(x, same_number(x, ~std::int64_t{0x7ff})), same_number(x, 0x800));
     x = b_.CreateSelect(b_.CreateAnd(lost, big), sticky, x);
   }
   return narrow(round_to_odd(convert(b_.getDoubleTy())), to);

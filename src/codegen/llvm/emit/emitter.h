@@ -25,6 +25,9 @@ class Value;
 
 namespace weft::codegen {
 
+llvm::Value* same_number(llvm::Value* x, std::int64_t v);  // a constant of x's type
+llvm::Type* like(llvm::Type* element, llvm::Value* x);     // as many of `element` as x has
+
 Result<void> check_types(const kernel::Function& function);  // refuses dtypes that have no registers
 
 struct Isa {

@@ -8,11 +8,9 @@ namespace weft::codegen {
 
 using llvm::Value;
 
-namespace {
+Value* same_number(Value* x, std::int64_t v) { return llvm::ConstantInt::getSigned(x->getType(), v); }
 
-Value* same_number(Value* x, std::int64_t v) {
-  return llvm::ConstantInt::getSigned(x->getType(), v);
-}
+namespace {
 
 // The splatted integer constant that x is, if it is one.
 const llvm::APInt* known(Value* x) {

@@ -11,7 +11,6 @@ using llvm::Value;
 
 namespace {
 
-llvm::Type* like(llvm::Type* element, Value* x) { return x->getType()->getWithNewType(element); }
 Value* integer(Value* like_x, std::uint64_t v) { return llvm::ConstantInt::get(like_x->getType(), v); }
 
 struct TwoSum {

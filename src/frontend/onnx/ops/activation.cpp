@@ -121,7 +121,7 @@ Result<void> shrink(NodeContext& c) {
   return {};
 }
 
-constexpr OpEntry kOps[] = {
+constexpr OpEntry kActivationOps[] = {
     {"Relu", 6, kOpsetMax, 1, 1, "", relu},
     {"LeakyRelu", 6, kOpsetMax, 1, 1, "alpha", leaky_relu},
     {"PRelu", 7, kOpsetMax, 2, 2, "", prelu},
@@ -142,6 +142,6 @@ constexpr OpEntry kOps[] = {
 
 }  // namespace
 
-OpTable activation_ops() { return {kOps, std::size(kOps)}; }
+OpTable activation_ops() { return {kActivationOps, std::size(kActivationOps)}; }
 
 }  // namespace weft::onnx

@@ -228,7 +228,7 @@ Result<void> causal_conv(NodeContext& c) {
   return {};
 }
 
-constexpr OpEntry kOps[] = {
+constexpr OpEntry kAttentionOps[] = {
     {"Attention", 23, kOpsetMax, 3, 7,
      "is_causal kv_num_heads q_num_heads qk_matmul_output_mode scale softcap softmax_precision", attention},
     {"RotaryEmbedding", 23, kOpsetMax, 3, 4, "interleaved num_heads rotary_embedding_dim", rotary_embedding},
@@ -239,6 +239,6 @@ constexpr OpEntry kOps[] = {
 
 }  // namespace
 
-OpTable attention_ops() { return {kOps, std::size(kOps)}; }
+OpTable attention_ops() { return {kAttentionOps, std::size(kAttentionOps)}; }
 
 }  // namespace weft::onnx

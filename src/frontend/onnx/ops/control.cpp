@@ -169,7 +169,7 @@ Result<void> scan(NodeContext& c) {
   return give_all(c, results);
 }
 
-constexpr OpEntry kOps[] = {
+constexpr OpEntry kControlOps[] = {
     {"If", 1, kOpsetMax, 1, 1, "then_branch else_branch", if_op},
     {"Loop", 1, kOpsetMax, 0, -1, "body", loop},
     {"Scan", 9, kOpsetMax, 1, -1,
@@ -178,6 +178,6 @@ constexpr OpEntry kOps[] = {
 
 }  // namespace
 
-OpTable control_ops() { return {kOps, std::size(kOps)}; }
+OpTable control_ops() { return {kControlOps, std::size(kControlOps)}; }
 
 }  // namespace weft::onnx

@@ -105,7 +105,7 @@ Result<void> conv_transpose(NodeContext& c) {
   return {};
 }
 
-constexpr OpEntry kOps[] = {
+constexpr OpEntry kConvOps[] = {
     {"Conv", 1, kOpsetMax, 2, 3, "auto_pad dilations group kernel_shape pads strides", conv},
     {"ConvTranspose", 1, kOpsetMax, 2, 3,
      "auto_pad dilations group kernel_shape output_padding output_shape pads strides", conv_transpose},
@@ -135,6 +135,6 @@ Result<ValueId> convolution(NodeContext& c, ValueId x, ValueId w, DType result) 
   return c.b.node(Op::Conv, {c.b.reshape(x, shape), w}, std::move(attrs));
 }
 
-OpTable conv_ops() { return {kOps, std::size(kOps)}; }
+OpTable conv_ops() { return {kConvOps, std::size(kConvOps)}; }
 
 }  // namespace weft::onnx

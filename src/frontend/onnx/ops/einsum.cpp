@@ -213,10 +213,10 @@ Result<void> einsum(NodeContext& c) {
   return {};
 }
 
-constexpr OpEntry kOps[] = {{"Einsum", 12, kOpsetMax, 1, -1, "equation", einsum}};
+constexpr OpEntry kEinsumOps[] = {{"Einsum", 12, kOpsetMax, 1, -1, "equation", einsum}};
 
 }  // namespace
 
-OpTable einsum_ops() { return {kOps, std::size(kOps)}; }
+OpTable einsum_ops() { return {kEinsumOps, std::size(kEinsumOps)}; }
 
 }  // namespace weft::onnx

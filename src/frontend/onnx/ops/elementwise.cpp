@@ -31,7 +31,7 @@ Result<void> variadic(NodeContext& c) {
   return {};
 }
 
-Result<void> mean(NodeContext& c) {
+Result<void> mean_of_inputs(NodeContext& c) {
   ValueId sum = c.in(0);
   for (int i = 1; i < c.input_count(); ++i) sum = c.b.binary(Op::Add, sum, c.in(i));
   c.out(0, c.b.binary(Op::Div, sum, c.b.scalar(c.dtype(0), c.input_count())));
@@ -81,7 +81,7 @@ Result<void> where(NodeContext& c) {
   return {};
 }
 
-constexpr OpEntry kOps[] = {
+constexpr OpEntry kElementwiseOps[] = {
     {"Abs", 6, kOpsetMax, 1, 1, "", unary<Op::Abs>},
     {"Acos", 7, kOpsetMax, 1, 1, "", unary<Op::Acos>},
     {"Acosh", 9, kOpsetMax, 1, 1, "", unary<Op::Acosh>},
@@ -129,7 +129,7 @@ constexpr OpEntry kOps[] = {
     {"Sub", 7, kOpsetMax, 2, 2, "", binary<Op::Sub>},
     {"Xor", 7, kOpsetMax, 2, 2, "", binary<Op::Xor>},
     {"Max", 6, kOpsetMax, 1, -1, "", variadic<Op::Max>},
-    {"Mean", 6, kOpsetMax, 1, -1, "", mean},
+    {"Mean", 6, kOpsetMax, 1, -1, "", mean_of_inputs},
     {"Min", 6, kOpsetMax, 1, -1, "", variadic<Op::Min>},
     {"Sum", 6, kOpsetMax, 1, -1, "", variadic<Op::Add>},
     {"Where", 9, kOpsetMax, 3, 3, "", where},
@@ -137,6 +137,6 @@ constexpr OpEntry kOps[] = {
 
 }  // namespace
 
-OpTable elementwise_ops() { return {kOps, std::size(kOps)}; }
+OpTable elementwise_ops() { return {kElementwiseOps, std::size(kElementwiseOps)}; }
 
 }  // namespace weft::onnx

@@ -230,7 +230,7 @@ Result<void> non_max_suppression(NodeContext& c) {
   return {};
 }
 
-constexpr OpEntry kOps[] = {
+constexpr OpEntry kIndexOps[] = {
     {"Gather", 1, kOpsetMax, 2, 2, "axis", gather},
     {"GatherElements", 11, kOpsetMax, 2, 2, "axis", gather_elements},
     {"GatherND", 11, kOpsetMax, 2, 2, "batch_dims", gather_nd},
@@ -253,6 +253,6 @@ constexpr OpEntry kOps[] = {
 
 }  // namespace
 
-OpTable index_ops() { return {kOps, std::size(kOps)}; }
+OpTable index_ops() { return {kIndexOps, std::size(kIndexOps)}; }
 
 }  // namespace weft::onnx

@@ -60,13 +60,13 @@ Result<void> softmax_cross_entropy(NodeContext& c) {
   return {};
 }
 
-constexpr OpEntry kOps[] = {
+constexpr OpEntry kLossOps[] = {
     {"NegativeLogLikelihoodLoss", 12, kOpsetMax, 2, 3, "ignore_index reduction", negative_log_likelihood},
     {"SoftmaxCrossEntropyLoss", 12, kOpsetMax, 2, 3, "ignore_index reduction", softmax_cross_entropy},
 };
 
 }  // namespace
 
-OpTable loss_ops() { return {kOps, std::size(kOps)}; }
+OpTable loss_ops() { return {kLossOps, std::size(kLossOps)}; }
 
 }  // namespace weft::onnx

@@ -30,13 +30,13 @@ Result<void> gemm(NodeContext& c) {
   return {};
 }
 
-constexpr OpEntry kOps[] = {
+constexpr OpEntry kMatmulOps[] = {
     {"MatMul", 1, kOpsetMax, 2, 2, "", matmul},
     {"Gemm", 7, kOpsetMax, 2, 3, "alpha beta transA transB", gemm},
 };
 
 }  // namespace
 
-OpTable matmul_ops() { return {kOps, std::size(kOps)}; }
+OpTable matmul_ops() { return {kMatmulOps, std::size(kMatmulOps)}; }
 
 }  // namespace weft::onnx

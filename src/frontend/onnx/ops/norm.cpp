@@ -142,7 +142,7 @@ Result<void> dropout(NodeContext& c) {
   return {};
 }
 
-constexpr OpEntry kOps[] = {
+constexpr OpEntry kNormOps[] = {
     {"BatchNormalization", 7, kOpsetMax, 5, 5, "epsilon momentum spatial training_mode", batch_norm},
     {"LayerNormalization", 17, kOpsetMax, 2, 3, "axis epsilon stash_type", layer_norm},
     {"RMSNormalization", 23, kOpsetMax, 2, 2, "axis epsilon stash_type", rms_norm},
@@ -156,6 +156,6 @@ constexpr OpEntry kOps[] = {
 
 }  // namespace
 
-OpTable norm_ops() { return {kOps, std::size(kOps)}; }
+OpTable norm_ops() { return {kNormOps, std::size(kNormOps)}; }
 
 }  // namespace weft::onnx

@@ -106,7 +106,7 @@ Result<void> space_to_depth(NodeContext& c) {
   return {};
 }
 
-constexpr OpEntry kOps[] = {
+constexpr OpEntry kPadOps[] = {
     {"Pad", 2, kOpsetMax, 1, 4, "mode pads value", pad},
     {"DepthToSpace", 1, kOpsetMax, 1, 1, "blocksize mode", depth_to_space},
     {"SpaceToDepth", 1, kOpsetMax, 1, 1, "blocksize", space_to_depth},
@@ -114,6 +114,6 @@ constexpr OpEntry kOps[] = {
 
 }  // namespace
 
-OpTable pad_ops() { return {kOps, std::size(kOps)}; }
+OpTable pad_ops() { return {kPadOps, std::size(kPadOps)}; }
 
 }  // namespace weft::onnx

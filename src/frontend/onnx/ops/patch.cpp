@@ -116,7 +116,7 @@ Result<void> center_crop_pad(NodeContext& c) {
   return {};
 }
 
-constexpr OpEntry kOps[] = {
+constexpr OpEntry kPatchOps[] = {
     {"Col2Im", 18, kOpsetMax, 3, 3, "dilations pads strides", col2im},
     {"MaxUnpool", 9, kOpsetMax, 2, 3, "kernel_shape pads strides", max_unpool},
     {"CenterCropPad", 18, kOpsetMax, 2, 2, "axes", center_crop_pad},
@@ -124,6 +124,6 @@ constexpr OpEntry kOps[] = {
 
 }  // namespace
 
-OpTable patch_ops() { return {kOps, std::size(kOps)}; }
+OpTable patch_ops() { return {kPatchOps, std::size(kPatchOps)}; }
 
 }  // namespace weft::onnx

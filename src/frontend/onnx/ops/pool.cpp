@@ -164,7 +164,7 @@ Result<void> global_lp_pool(NodeContext& c) {
   return {};
 }
 
-constexpr OpEntry kOps[] = {
+constexpr OpEntry kPoolOps[] = {
     {"MaxPool", 1, kOpsetMax, 1, 1, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides", max_pool},
     {"AveragePool", 7, kOpsetMax, 1, 1, "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides", average_pool},
     {"LpPool", 2, kOpsetMax, 1, 1, "auto_pad ceil_mode dilations kernel_shape p pads strides", lp_pool},
@@ -175,6 +175,6 @@ constexpr OpEntry kOps[] = {
 
 }  // namespace
 
-OpTable pool_ops() { return {kOps, std::size(kOps)}; }
+OpTable pool_ops() { return {kPoolOps, std::size(kPoolOps)}; }
 
 }  // namespace weft::onnx

@@ -142,7 +142,7 @@ Result<void> qlinear_conv(NodeContext& c) {
   return {};
 }
 
-constexpr OpEntry kOps[] = {
+constexpr OpEntry kQuantOps[] = {
     {"QuantizeLinear", 10, kOpsetMax, 2, 3, "axis block_size output_dtype precision saturate", quantize},
     {"DequantizeLinear", 10, kOpsetMax, 2, 3, "axis block_size output_dtype", dequantize},
     {"DynamicQuantizeLinear", 11, kOpsetMax, 1, 1, "", dynamic_quantize},
@@ -154,6 +154,6 @@ constexpr OpEntry kOps[] = {
 
 }  // namespace
 
-OpTable quant_ops() { return {kOps, std::size(kOps)}; }
+OpTable quant_ops() { return {kQuantOps, std::size(kQuantOps)}; }
 
 }  // namespace weft::onnx

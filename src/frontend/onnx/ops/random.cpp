@@ -61,7 +61,7 @@ Result<void> bernoulli(NodeContext& c) {
   return {};
 }
 
-constexpr OpEntry kOps[] = {
+constexpr OpEntry kRandomOps[] = {
     {"RandomNormal", 1, kOpsetMax, 0, 0, "dtype mean scale seed shape", random<true>},
     {"RandomNormalLike", 1, kOpsetMax, 1, 1, "dtype mean scale seed", random_like<true>},
     {"RandomUniform", 1, kOpsetMax, 0, 0, "dtype high low seed shape", random<false>},
@@ -71,6 +71,6 @@ constexpr OpEntry kOps[] = {
 
 }  // namespace
 
-OpTable random_ops() { return {kOps, std::size(kOps)}; }
+OpTable random_ops() { return {kRandomOps, std::size(kRandomOps)}; }
 
 }  // namespace weft::onnx

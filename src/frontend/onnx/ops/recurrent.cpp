@@ -198,7 +198,7 @@ Result<void> dynamic_quantize_lstm(NodeContext& c) {
   return recurrent(c, WEFT_TRY(layer_of(c, Cell::Lstm, kLstmActivations, true)), quantised_direction);
 }
 
-constexpr OpEntry kOps[] = {
+constexpr OpEntry kRecurrentOps[] = {
     {"RNN", 7, kOpsetMax, 3, 6, "activation_alpha activation_beta activations clip direction hidden_size layout", rnn},
     {"GRU", 7, kOpsetMax, 3, 6,
      "activation_alpha activation_beta activations clip direction hidden_size layout linear_before_reset", gru},
@@ -211,6 +211,6 @@ constexpr OpEntry kOps[] = {
 
 }  // namespace
 
-OpTable recurrent_ops() { return {kOps, std::size(kOps)}; }
+OpTable recurrent_ops() { return {kRecurrentOps, std::size(kRecurrentOps)}; }
 
 }  // namespace weft::onnx

@@ -164,7 +164,7 @@ Result<void> hardmax(NodeContext& c) {
 
 constexpr const char* kAttributes = "axes keepdims noop_with_empty_axes";
 
-constexpr OpEntry kOps[] = {
+constexpr OpEntry kReduceOps[] = {
     {"ReduceSum", 1, kOpsetMax, 1, 2, kAttributes, plain<Op::ReduceSum, 13>},
     {"ReduceProd", 1, kOpsetMax, 1, 2, kAttributes, plain<Op::ReduceProd, 18>},
     {"ReduceMax", 1, kOpsetMax, 1, 2, kAttributes, plain<Op::ReduceMax, 18>},
@@ -184,6 +184,6 @@ constexpr OpEntry kOps[] = {
 
 }  // namespace
 
-OpTable reduce_ops() { return {kOps, std::size(kOps)}; }
+OpTable reduce_ops() { return {kReduceOps, std::size(kReduceOps)}; }
 
 }  // namespace weft::onnx

@@ -213,7 +213,7 @@ Result<void> upsample(NodeContext& c) {
   return finish(c, std::move(axes), mode);
 }
 
-constexpr OpEntry kOps[] = {
+constexpr OpEntry kResizeOps[] = {
     {"Upsample", 7, 8, 1, 1, "mode scales", upsample},
     {"Upsample", 9, 9, 2, 2, "mode", upsample},
     {"Resize", 10, 10, 2, 2, "mode", upsample},
@@ -225,6 +225,6 @@ constexpr OpEntry kOps[] = {
 
 }  // namespace
 
-OpTable resize_ops() { return {kOps, std::size(kOps)}; }
+OpTable resize_ops() { return {kResizeOps, std::size(kResizeOps)}; }
 
 }  // namespace weft::onnx

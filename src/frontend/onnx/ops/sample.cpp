@@ -153,7 +153,7 @@ Result<void> roi_align(NodeContext& c) {
   return {};
 }
 
-constexpr OpEntry kOps[] = {
+constexpr OpEntry kSampleOps[] = {
     {"GridSample", 16, kOpsetMax, 2, 2, "align_corners mode padding_mode", grid_sample},
     {"AffineGrid", 20, kOpsetMax, 2, 2, "align_corners", affine_grid},
     {"RoiAlign", 10, kOpsetMax, 3, 3,
@@ -162,6 +162,6 @@ constexpr OpEntry kOps[] = {
 
 }  // namespace
 
-OpTable sample_ops() { return {kOps, std::size(kOps)}; }
+OpTable sample_ops() { return {kSampleOps, std::size(kSampleOps)}; }
 
 }  // namespace weft::onnx

@@ -204,7 +204,7 @@ Result<void> optional_has_element(NodeContext& c) {
   return {};
 }
 
-constexpr OpEntry kOps[] = {
+constexpr OpEntry kSequenceOps[] = {
     {"SequenceEmpty", 11, kOpsetMax, 0, 0, "dtype", sequence_empty},
     {"SequenceConstruct", 11, kOpsetMax, 1, -1, "", sequence_construct},
     {"SequenceInsert", 11, kOpsetMax, 2, 3, "", sequence_insert, "", true},
@@ -221,6 +221,6 @@ constexpr OpEntry kOps[] = {
 
 }  // namespace
 
-OpTable sequence_ops() { return {kOps, std::size(kOps)}; }
+OpTable sequence_ops() { return {kSequenceOps, std::size(kSequenceOps)}; }
 
 }  // namespace weft::onnx

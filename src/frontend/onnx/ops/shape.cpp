@@ -447,7 +447,7 @@ Result<void> slice(NodeContext& c) {
   return {};
 }
 
-constexpr OpEntry kOps[] = {
+constexpr OpEntry kShapeOps[] = {
     {"Identity", 1, kOpsetMax, 1, 1, "", identity, "", true},
     {"Constant", 1, kOpsetMax, 0, 0,
      "value value_float value_floats value_int value_ints value_string value_strings", constant},
@@ -471,6 +471,6 @@ constexpr OpEntry kOps[] = {
 
 }  // namespace
 
-OpTable shape_ops() { return {kOps, std::size(kOps)}; }
+OpTable shape_ops() { return {kShapeOps, std::size(kShapeOps)}; }
 
 }  // namespace weft::onnx

@@ -174,7 +174,7 @@ Result<void> stft(NodeContext& c) {
   return {};
 }
 
-constexpr OpEntry kOps[] = {
+constexpr OpEntry kSignalOps[] = {
     {"HannWindow", 17, kOpsetMax, 1, 1, "output_datatype periodic", hann},
     {"HammingWindow", 17, kOpsetMax, 1, 1, "output_datatype periodic", hamming},
     {"BlackmanWindow", 17, kOpsetMax, 1, 1, "output_datatype periodic", blackman},
@@ -185,6 +185,6 @@ constexpr OpEntry kOps[] = {
 
 }  // namespace
 
-OpTable signal_ops() { return {kOps, std::size(kOps)}; }
+OpTable signal_ops() { return {kSignalOps, std::size(kSignalOps)}; }
 
 }  // namespace weft::onnx

@@ -11,12 +11,12 @@
 
 #include "frontend/onnx/reader/reader.h"
 #include "frontend/onnx/reader/validate.h"
+#include "frontend/onnx/cases.h"
 
 namespace weft::onnx {
 namespace {
 
 namespace fs = std::filesystem;
-const fs::path kCases = fs::path(WEFT_SOURCE_DIR) / "test" / "cases";
 
 std::vector<fs::path> cases() {
   std::vector<fs::path> out;

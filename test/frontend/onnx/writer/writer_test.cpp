@@ -10,6 +10,7 @@
 #include "frontend/onnx/part.h"
 #include "frontend/onnx/reader/reader.h"
 #include "frontend/onnx/reader/validate.h"
+#include "frontend/onnx/cases.h"
 
 namespace weft::onnx {
 namespace {
@@ -17,7 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::IsEmpty;
-const fs::path kCases = fs::path(WEFT_SOURCE_DIR) / "test" / "cases";
 
 Result<Model> read_text(const std::string& bytes) { return read_model_bytes(std::as_bytes(std::span(bytes))); }
 
@@ -94,7 +94,7 @@ Node node(const std::string& op, std::vector<std::string> inputs, std::vector<st
 }
 
 // a = x + w, b = -a, c = if (p) { a } else { x }, y = b + c
-Model small_model() {
+Model small_graph_model() {
   auto inner = std::make_shared<Graph>();
   inner->nodes = {node("Identity", {"a"}, {"i"})};
   inner->outputs = {declared("i", std::nullopt)};
@@ -115,7 +115,7 @@ Model small_model() {
 }
 
 TEST(Part, HasWhatCrossesItsBoundary) {
-  const Model model = small_model();
+  const Model model = small_graph_model();
   const Boundary first = boundary(*model.graph, {0});
   EXPECT_THAT(first.inputs, ElementsAre("x"));
   EXPECT_THAT(first.outputs, ElementsAre("a"));
@@ -128,7 +128,7 @@ TEST(Part, HasWhatCrossesItsBoundary) {
 }
 
 TEST(Part, BringsTheWeightsThatItsNodesUse) {
-  const Model model = small_model();
+  const Model model = small_graph_model();
   const Model one = part(model, {0}, {declared("x", std::vector<DimSpec>{{2, ""}})}, {declared("a", std::nullopt)}, {});
   EXPECT_TRUE(validate(one).ok());
   ASSERT_EQ(one.graph->initializers.size(), 1u);
@@ -137,7 +137,7 @@ TEST(Part, BringsTheWeightsThatItsNodesUse) {
 }
 
 TEST(Part, FindsNodesByTheirLabels) {
-  EXPECT_THAT(labelled(small_model(), {"Neg b", "Add y", "Add nothing"}), ElementsAre(1, 3));
+  EXPECT_THAT(labelled(small_graph_model(), {"Neg b", "Add y", "Add nothing"}), ElementsAre(1, 3));
 }
 
 }  // namespace
