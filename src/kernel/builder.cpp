@@ -234,6 +234,13 @@ void Builder::scatter(int buffer, ValueId value, ValueId index, ValueId mask) {
   append(Op::Scatter, std::move(operands), {}, buffer);
 }
 
+ValueId Builder::atomic(Combine combine, int buffer, ValueId value, ValueId index, ValueId mask) {
+  const Op op = combine == Combine::Max ? Op::AtomicMax : combine == Combine::Min ? Op::AtomicMin : Op::AtomicAdd;
+  std::vector<ValueId> operands = {value, index};
+  if (mask >= 0) operands.push_back(mask);
+  return append(op, std::move(operands), {type(value)}, buffer)[0];
+}
+
 ValueId Builder::reduce(Combine combine, ValueId x) {
   if (type(x).rank == 0) return x;
   return append(reduce_op_of(combine), {x}, {Type::scalar(type(x).dtype)})[0];

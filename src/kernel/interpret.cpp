@@ -145,6 +145,16 @@ class Interpreter {
     });
   }
 
+  Result<void> atomic(const ssa::Inst& i, Combine how) {
+    const ValueId r = i.results[0];
+    std::fill_n(lanes(r), count(r), Scalar{});
+    return access(i, count(r), 1, [&](int lane, std::int64_t at) {
+      lanes(r)[lane] = load_scalar(dtype(r), views_[i.imm].data, at);
+      store_scalar(dtype(r), views_[i.imm].data, at,
+                   combine(how, dtype(r), lanes(r)[lane], lanes(i.operands[0])[lane]));
+    });
+  }
+
   void ldexp(const ssa::Inst& i) {
     const ValueId r = i.results[0];
     for (int lane = 0; lane < count(r); ++lane) {
@@ -202,6 +212,10 @@ class Interpreter {
       case Op::Store:
       case Op::Scatter:
         return write(i);
+      case Op::AtomicAdd:
+      case Op::AtomicMax:
+      case Op::AtomicMin:
+        return atomic(i, *as_atomic(op));
       case Op::ReduceSum:
       case Op::ReduceProd:
       case Op::ReduceMax:

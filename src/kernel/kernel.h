@@ -24,6 +24,7 @@ enum class Op : std::uint16_t {
 
 const ssa::OpTable& op_table();
 std::optional<ScalarOp> as_scalar(Op op);
+std::optional<Combine> as_atomic(Op op);  // what it combines by
 inline Op from_scalar(ScalarOp op) { return static_cast<Op>(op); }
 
 using ssa::Function;
@@ -66,6 +67,7 @@ class Builder : public ssa::FunctionBuilder {
   void store(int buffer, ValueId value, ValueId index, ValueId mask = -1);
   ValueId gather(int buffer, ValueId index, ValueId mask = -1);
   void scatter(int buffer, ValueId value, ValueId index, ValueId mask = -1);
+  ValueId atomic(Combine combine, int buffer, ValueId value, ValueId index, ValueId mask = -1);  // Sum, Max or Min
   ValueId reduce(Combine combine, ValueId x);
   void check(ValueId ok, int code);
   Loop begin_for(ValueId lo, ValueId hi, ValueId step, std::vector<ValueId> inits);

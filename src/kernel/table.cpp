@@ -24,4 +24,13 @@ std::optional<ScalarOp> as_scalar(Op op) {
   return static_cast<ScalarOp>(op);
 }
 
+std::optional<Combine> as_atomic(Op op) {
+  switch (op) {
+    case Op::AtomicAdd: return Combine::Sum;
+    case Op::AtomicMax: return Combine::Max;
+    case Op::AtomicMin: return Combine::Min;
+    default: return std::nullopt;
+  }
+}
+
 }  // namespace weft::kernel

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "kernel/kernel.h"
+#include "tile/tile.h"
 
 namespace weft::kernel {
 namespace {
@@ -128,6 +129,15 @@ class Verifier {
         return access(i, f_.type(i.results[0]), 0, true);
       case Op::Scatter:
         return access(i, operand(i, 0), 1, true);
+      case Op::AtomicAdd:
+      case Op::AtomicMax:
+      case Op::AtomicMin: {
+        const ssa::Buffer& buffer = f_.buffers[i.imm];
+        if (!buffer.written || !tile::atomic_on(buffer.dtype, *as_atomic(op)))
+          return bad(i, fmt::format("buffer {} has no such atomics", i.imm));
+        WEFT_TRY(access(i, operand(i, 0), 1, operand(i, 0).rank == 1));
+        return result(i, operand(i, 0));
+      }
       case Op::Ldexp:
         if (!is_float(operand(i, 0).dtype)) return bad(i, "a float is needed");
         if (operand(i, 1) != operand(i, 0).with(DType::I32))

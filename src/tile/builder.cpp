@@ -208,6 +208,19 @@ ValueId Builder::reduce(Combine combine, ValueId x, int axis) {
   return numbering_->pure(reduce_op(combine), {x}, result, axis);
 }
 
+ValueId Builder::scan(Combine combine, ValueId x, int axis) {
+  const Type& t = type(x);
+  return t.shape[axis] == 1 ? x : numbering_->pure(scan_op(combine), {x}, t, axis);
+}
+
+ValueId Builder::atomic(Combine combine, int buffer, ValueId value, ValueId index, ValueId mask) {
+  const Type result = type(index).with(f_.buffers[buffer].dtype);
+  std::vector<ValueId> operands = {numbering_->spread(value, type(index)), index};
+  if (mask >= 0 && !numbering_->constant_is(mask, true))
+    operands.push_back(numbering_->spread(mask, type(index)));
+  return append1(code(atomic_op(combine)), std::move(operands), result, buffer);
+}
+
 ValueId Builder::dot(ValueId a, ValueId b, ValueId acc) {
   return numbering_->pure(Op::Dot, {a, b, acc}, type(acc));
 }

@@ -60,6 +60,8 @@ class Program {
     const Op op = static_cast<Op>(inst.op);
     if (const auto scalar = as_scalar(op)) return elementwise(inst, *scalar), Result<void>();
     if (const auto combine = as_reduce(op)) return reduce(inst, *combine), Result<void>();
+    if (const auto combine = as_scan(op)) return scan(inst, *combine), Result<void>();
+    if (const auto combine = as_atomic(op)) return atomic(inst, *combine);
     switch (op) {
       case Op::Const:
         out(inst)[0] = {inst.fimm, inst.imm};
@@ -166,6 +168,29 @@ class Program {
         into = first ? x : combine(how, from.dtype, into, x);
       }
     }
+  }
+
+  void scan(const Inst& inst, Combine how) {
+    const Type& t = out_type(inst);
+    const int step = inst.imm == 0 ? t.shape[1] : 1;
+    Tile result = in(inst, 0);
+    for (std::size_t e = 0; e < result.size(); ++e) {
+      const std::size_t place = inst.imm == 0 ? e / t.shape[1] : e % t.shape[1];
+      if (place > 0) result[e] = combine(how, t.dtype, result[e - step], result[e]);
+    }
+    values_[inst.results[0]] = std::move(result);
+  }
+
+  Result<void> atomic(const Inst& inst, Combine how) {
+    const DType t = f_.buffers[inst.imm].dtype;
+    Tile& result = out(inst);
+    for (std::size_t e = 0; e < result.size(); ++e) {
+      if (!WEFT_TRY(accesses(inst, 1, e))) continue;
+      const std::int64_t at = in(inst, 1)[e].i;
+      result[e] = load_scalar(t, buffers_[inst.imm].data, at);
+      store_scalar(t, buffers_[inst.imm].data, at, combine(how, t, result[e], in(inst, 0)[e]));
+    }
+    return {};
   }
 
   void dot(const Inst& inst) {

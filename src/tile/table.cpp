@@ -22,14 +22,32 @@ constexpr ssa::OpInfo kRows[] = {
 #undef OP
 };
 
-struct Reduction {
+struct Combining {
   Op op;
   Combine combine;
 };
-constexpr Reduction kReductions[] = {
+constexpr Combining kReductions[] = {
     {Op::ReduceSum, Combine::Sum}, {Op::ReduceProd, Combine::Prod}, {Op::ReduceMax, Combine::Max},
     {Op::ReduceMin, Combine::Min}, {Op::ReduceAnd, Combine::And},   {Op::ReduceOr, Combine::Or},
 };
+constexpr Combining kScans[] = {{Op::ScanSum, Combine::Sum}, {Op::ScanProd, Combine::Prod},
+                                {Op::ScanMax, Combine::Max}, {Op::ScanMin, Combine::Min}};
+constexpr Combining kAtomics[] = {
+    {Op::AtomicAdd, Combine::Sum}, {Op::AtomicMax, Combine::Max}, {Op::AtomicMin, Combine::Min}};
+
+Op op_of(std::span<const Combining> rows, Combine combine) {
+  for (const Combining& row : rows) {
+    if (row.combine == combine) return row.op;
+  }
+  WEFT_CHECK(false, "no such way to combine");
+}
+
+std::optional<Combine> combine_of(std::span<const Combining> rows, Op op) {
+  for (const Combining& row : rows) {
+    if (row.op == op) return row.combine;
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -43,18 +61,16 @@ std::optional<ScalarOp> as_scalar(Op op) {
   return static_cast<ScalarOp>(op);
 }
 
-Op reduce_op(Combine combine) {
-  for (const Reduction& r : kReductions) {
-    if (r.combine == combine) return r.op;
-  }
-  WEFT_CHECK(false, "no reduction of this kind");
-}
+Op reduce_op(Combine combine) { return op_of(kReductions, combine); }
+Op scan_op(Combine combine) { return op_of(kScans, combine); }
+Op atomic_op(Combine combine) { return op_of(kAtomics, combine); }
+std::optional<Combine> as_reduce(Op op) { return combine_of(kReductions, op); }
+std::optional<Combine> as_scan(Op op) { return combine_of(kScans, op); }
+std::optional<Combine> as_atomic(Op op) { return combine_of(kAtomics, op); }
 
-std::optional<Combine> as_reduce(Op op) {
-  for (const Reduction& r : kReductions) {
-    if (r.op == op) return r.combine;
-  }
-  return std::nullopt;
+bool atomic_on(DType dtype, Combine combine) {
+  const bool word = dtype == DType::I32 || dtype == DType::U32 || dtype == DType::I64 || dtype == DType::U64;
+  return word || (combine == Combine::Sum && (dtype == DType::F32 || dtype == DType::F64));
 }
 
 }  // namespace weft::tile

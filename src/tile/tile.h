@@ -4,7 +4,7 @@
 // Axis 1 of a tile runs over lanes, axis 0 over rows. A memory operand is (buffer, element index): loads and stores
 // take i64 index tiles, and the levels below find out from the index arithmetic whether an access is contiguous.
 // Semantics of arithmetic: as Graph IR. A load whose mask is false makes no access and gives 0. Programs of a grid run
-// in any order and must not write what another reads or writes.
+// in any order and must not write what another reads or writes, but by atomics.
 #pragma once
 
 #include <memory>
@@ -60,6 +60,8 @@ class Builder : public ssa::FunctionBuilder {
   ValueId load(int buffer, ValueId index, ValueId mask = -1);
   void store(int buffer, ValueId value, ValueId index, ValueId mask = -1);  // value and mask broadcast to the index
   ValueId reduce(Combine combine, ValueId x, int axis);
+  ValueId scan(Combine combine, ValueId x, int axis);  // Sum, Prod, Max or Min
+  ValueId atomic(Combine combine, int buffer, ValueId value, ValueId index, ValueId mask = -1);  // Sum, Max or Min
   ValueId dot(ValueId a, ValueId b, ValueId acc);
   ValueId transpose(ValueId x);
   void check(ValueId ok, int code);
@@ -75,7 +77,12 @@ class Builder : public ssa::FunctionBuilder {
 };
 
 Op reduce_op(Combine combine);
+Op scan_op(Combine combine);
+Op atomic_op(Combine combine);
 std::optional<Combine> as_reduce(Op op);  // what a reduce op combines by
+std::optional<Combine> as_scan(Op op);
+std::optional<Combine> as_atomic(Op op);
+bool atomic_on(DType dtype, Combine combine);  // whether there is such an atomic: add of 32 and 64 bits, else integers
 
 // interpret.cpp: runs programs [0, grid) in order. Buffers as the function declares its Memory ones; every access is
 // checked against `elements` of the buffer. A failed check or access is an error naming the op.

@@ -54,6 +54,17 @@ class Verifier {
     const Op op = static_cast<Op>(inst.op);
     if (const auto scalar = as_scalar(op)) return check_scalar(inst, *scalar);
     if (as_reduce(op)) return check_reduce(inst);
+    if (as_scan(op)) {
+      const bool fits = in(inst, 0).rank == 2 && is_axis(inst.imm) && out(inst) == in(inst, 0);
+      return fits ? Result<void>() : fail(inst, "is along axis 0 or 1 of a tile, which keeps its type");
+    }
+    if (const auto combine = as_atomic(op)) {
+      const ssa::Buffer& buffer = f_.buffers[inst.imm];
+      if (!atomic_on(buffer.dtype, *combine))
+        return fail(inst, fmt::format("there is none on {}", weft::name(buffer.dtype)));
+      if (!buffer.read || out(inst) != in(inst, 0)) return fail(inst, "gives what it reads");
+      return check_access(inst, 1, in(inst, 0));
+    }
     const Type index = Type::scalar(DType::I64);
     switch (op) {
       case Op::Const:

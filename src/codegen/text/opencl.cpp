@@ -78,6 +78,37 @@ ushort weft_to_bf16(float x) {
 }
 float weft_from_f16(ushort x) { return vload_half(0, (const __private half*)&x); }
 ushort weft_to_f16(float x) { ushort r; vstore_half_rte(x, 0, (__private half*)&r); return r; }
+#define WEFT_ATOMIC(F, HOW, T, N) \
+  T weft_atomic_##HOW##_##N(__global T* p, T x) { return F##HOW((volatile __global T*)p, x); }
+#define WEFT_ATOMIC_ADD(CAS, T, N, U) \
+  T weft_atomic_add_##N(__global T* p, T x) { \
+    volatile __global U* bits = (volatile __global U*)p; \
+    U expected, found = *bits; \
+    do { expected = found; found = CAS(bits, expected, as_##U(as_##T(expected) + x)); } while (found != expected); \
+    return as_##T(found); \
+  }
+WEFT_ATOMIC(atomic_, add, int, i32)
+WEFT_ATOMIC(atomic_, max, int, i32)
+WEFT_ATOMIC(atomic_, min, int, i32)
+WEFT_ATOMIC(atomic_, add, uint, u32)
+WEFT_ATOMIC(atomic_, max, uint, u32)
+WEFT_ATOMIC(atomic_, min, uint, u32)
+WEFT_ATOMIC_ADD(atomic_cmpxchg, float, f32, uint)
+#ifdef cl_khr_int64_base_atomics
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+WEFT_ATOMIC(atom_, add, long, i64)
+WEFT_ATOMIC(atom_, add, ulong, u64)
+#ifdef cl_khr_fp64
+WEFT_ATOMIC_ADD(atom_cmpxchg, double, f64, ulong)
+#endif
+#endif
+#ifdef cl_khr_int64_extended_atomics
+#pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
+WEFT_ATOMIC(atom_, max, long, i64)
+WEFT_ATOMIC(atom_, min, long, i64)
+WEFT_ATOMIC(atom_, max, ulong, u64)
+WEFT_ATOMIC(atom_, min, ulong, u64)
+#endif
 )";
 
 class OpenCl final : public text::Dialect {
@@ -174,6 +205,12 @@ class OpenCl final : public text::Dialect {
     const std::string raw =
         is_bool(t) ? fmt::format("convert_uchar{}({} & 1)", width, value) : value;
     return fmt::format("vstore{}({}, 0, {} + ({}));", width, raw, buffer, index);
+  }
+
+  std::string atomic(Combine combine, DType t, const std::string& buffer, const std::string& index,
+                     const std::string& value) const override {
+    const char* how = combine == Combine::Max ? "max" : combine == Combine::Min ? "min" : "add";
+    return fmt::format("weft_atomic_{}_{}({} + ({}), {})", how, name(t), buffer, index, value);
   }
 
   std::string prelude() const override { return kPrelude; }

@@ -100,6 +100,28 @@ Value Lowering::reduce(const Inst& inst, Combine combine) {
   return registers_value(result, 1, to, std::move(registers));
 }
 
+Value Lowering::scan(const Inst& inst, Combine combine) {
+  const Value& x = in(inst, 0);
+  const tile::Type& result = type(inst.results[0]);
+  const ScalarOp op = combining_op(combine, result.dtype);
+  const Layout to = layout(inst.results[0]);
+  if (inst.imm == 0) {
+    std::vector<ValueId> registers;
+    for (int row = 0; row < result.shape[0]; ++row) {
+      for (int i = 0; i < to.count; ++i) {
+        const ValueId here = at(x, row, i, to);
+        registers.push_back(row == 0 ? here : b_.scalar(op, {registers[registers.size() - to.count], here}));
+      }
+    }
+    return registers_value(result, result.shape[0], to, std::move(registers));
+  }
+  ValueId running = -1;  // along the lanes one after the other: the order is what the op promises
+  return from_elements(result, to, [&](int row, int col) {
+    const ValueId here = element(x, row, col);
+    return running = col == 0 ? here : b_.scalar(op, {running, here});
+  });
+}
+
 Value Lowering::transpose(const Inst& inst) {
   const Value& x = in(inst, 0);
   return from_elements(type(inst.results[0]), layout(inst.results[0]),

@@ -111,6 +111,8 @@ void Lowering::inst(const Inst& inst) {
   };
   if (const auto scalar = tile::as_scalar(op)) return define(elementwise(inst, *scalar));
   if (const auto combine = tile::as_reduce(op)) return define(reduce(inst, *combine));
+  if (const auto combine = tile::as_scan(op)) return define(scan(inst, *combine));
+  if (const auto combine = tile::as_atomic(op)) return define(atomic(inst, *combine));
   switch (op) {
     case tile::Op::Const: {
       const tile::Type& t = type(inst.results[0]);

@@ -89,6 +89,7 @@ class Lowering {
   // memory.cpp
   Value load(const Inst& inst);
   void store(const Inst& inst);
+  Value atomic(const Inst& inst, Combine combine);
   struct Access {
     int buffer;
     const Value& index;
@@ -101,6 +102,7 @@ class Lowering {
   // contract.cpp
   Value dot(const Inst& inst);
   Value reduce(const Inst& inst, Combine combine);
+  Value scan(const Inst& inst, Combine combine);
   Value transpose(const Inst& inst);
   ValueId combine_all(Combine combine, std::vector<ValueId> parts);
 

@@ -82,4 +82,28 @@ void Lowering::store(const Inst& inst) {
   }
 }
 
+// One element at a time and in order, whatever the index: lanes may meet.
+Value Lowering::atomic(const Inst& inst, Combine combine) {
+  const Value &value = in(inst, 0), &index = in(inst, 1);
+  const Value* mask = inst.operands.size() > 2 ? &in(inst, 2) : nullptr;
+  const int buffer = static_cast<int>(inst.imm);
+  const tile::Type& result = type(inst.results[0]);
+  const Layout to = natural_layout(result);
+  std::vector<ValueId> registers;
+  for (int row = 0; row < result.shape[0]; ++row) {
+    for (int i = 0; i < to.count; ++i) {
+      const ValueId operand = at(value, row, i, to), where = at(index, row, i, to);
+      const ValueId allowed = mask ? at(*mask, row, i, to) : -1;
+      if (to.lanes > 0 || !mask) {
+        registers.push_back(b_.atomic(combine, buffer, operand, where, allowed));
+        continue;
+      }
+      b_.begin_if(allowed, {tile::Type::scalar(result.dtype)});
+      b_.begin_else({b_.atomic(combine, buffer, operand, where)});
+      registers.push_back(b_.end_if({b_.constant(result.dtype, 0)})[0]);
+    }
+  }
+  return registers_value(result, result.shape[0], to, std::move(registers));
+}
+
 }  // namespace weft::kernel::simd

@@ -6,6 +6,7 @@
 
 #include "codegen/text/opencl_run.h"
 #include "codegen/text/text.h"
+#include "tile/tile.h"
 
 namespace weft::codegen::test {
 namespace {
@@ -252,6 +253,24 @@ TEST(OpenCl, RefusesWhatItHasNoTypeFor) {
   const auto source = print_opencl(std::span(&f, 1));
   ASSERT_FALSE(source.ok());
   EXPECT_THAT(source.error().message(), testing::HasSubstr("i4 in kernel text"));
+}
+
+TEST(OpenCl, Atomics) {
+  for (const DType t : {DType::I32, DType::U32, DType::F32, DType::I64}) {
+    for (const Combine how : {Combine::Sum, Combine::Max, Combine::Min}) {
+      if (!tile::atomic_on(t, how)) continue;
+      Builder b("histogram");
+      const int x = input(b, t), y = b.add_buffer({t, ssa::Space::Memory, true, true, 0});
+      const ValueId lane = b.iota(DType::I64, 4), width = b.constant_i64(4);
+      const ValueId at = b.add(b.splat(b.mul(b.program_id(), width), 4), lane);
+      const ValueId place = b.scalar(ScalarOp::Mod, {at, b.splat(b.constant_i64(3), 4)});
+      const ValueId mask = b.scalar(ScalarOp::Lt, {at, b.splat(b.constant_i64(18), 4)});
+      b.atomic(how, y, b.gather(x, at, mask), place, mask);
+      Data values = zeros(t, 18);
+      for (int k = 0; k < 18; ++k) store_scalar(t, values.words.data(), k, {k * 5 % 7 * 1.0, k * 5 % 7});
+      compare(b.finish(), {values, zeros(t, 3)}, {}, 5);
+    }
+  }
 }
 
 }  // namespace

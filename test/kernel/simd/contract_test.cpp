@@ -151,5 +151,20 @@ TEST(SimdControl, RefusesWhatCannotBeUnrolled) {
   EXPECT_EQ(lowered.error().kind(), ErrorKind::Unsupported);
 }
 
+TEST(SimdScan, AlongBothAxes) {
+  for (const Combine how : {Combine::Sum, Combine::Prod, Combine::Max, Combine::Min}) {
+    for (const int axis : {0, 1}) {
+      for (const int cols : {1, 6, 16, 48}) {
+        SCOPED_TRACE(std::to_string(axis) + " " + std::to_string(cols));
+        Builder b("f");
+        const int x = b.add_buffer(kIn), y = b.add_buffer(kOut);
+        const ValueId i = b.add(b.mul(b.iota(5, cols, 0), b.constant_i64(cols)), b.iota(5, cols, 1));
+        b.store(y, b.scan(how, b.load(x, i), axis), i);
+        differential(b.finish(), {{5 * cols, 5 * cols}});
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weft::kernel::simd_test

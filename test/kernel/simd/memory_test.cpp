@@ -131,5 +131,29 @@ TEST(SimdMemory, OnChipScratch) {
   differential(b.finish(), {{32, 32}});
 }
 
+TEST(SimdMemory, AtomicsOfLanesThatMeet) {
+  for (const DType t : {DType::I32, DType::U64, DType::F32}) {
+    for (const Combine how : {Combine::Sum, Combine::Max, Combine::Min}) {
+      if (!tile::atomic_on(t, how)) continue;
+      for (const int cols : {1, 5, 16}) {
+        SCOPED_TRACE(std::string(name(t)) + " " + std::to_string(cols));
+        Builder b("f");
+        const int x = b.add_buffer(in_buffer(t)), places = b.add_buffer(in_buffer(DType::I64)),
+                  y = b.add_buffer(out_buffer(t)), before = b.add_buffer(out_buffer(t));
+        const ValueId n = b.size(b.add_size()), width = b.constant_i64(cols);
+        const ValueId i = b.add(b.mul(b.program_id(), width), b.iota(2, cols, 1)), mask = b.lt(i, n);
+        const ValueId old = b.atomic(how, y, b.load(x, i, mask), b.load(places, i, mask), mask);
+        b.store(before, old, b.add(i, b.mul(b.iota(2, cols, 0), b.constant_i64(64))), mask);
+        Case c{{37, 37, 4, 128}, {37}, (37 + cols - 1) / cols};
+        c.special = false;
+        c.fill = [](std::vector<Bytes>& bytes) {
+          for (int k = 0; k < 37; ++k) store_i64(DType::I64, bytes[1].payload(), k, k * 7 % 4);
+        };
+        differential(b.finish(), c);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weft::kernel::simd_test

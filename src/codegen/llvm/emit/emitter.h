@@ -66,6 +66,7 @@ class Emitter {
   llvm::Value* gather(const ssa::Inst& inst);
   void store(const ssa::Inst& inst);
   void scatter(const ssa::Inst& inst);
+  llvm::Value* atomic(const ssa::Inst& inst);
   llvm::Value* address(int buffer, ssa::ValueId index);
   llvm::Value* addresses(int buffer, ssa::ValueId index);  // a vector of pointers
   struct Index;

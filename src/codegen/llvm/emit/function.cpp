@@ -152,6 +152,9 @@ Value* Emitter::simple(const ssa::Inst& inst) {
     case Op::Insert: return b_.CreateInsertElement(x[0], x[1], inst.imm);
     case Op::Load: return load(inst);
     case Op::Gather: return gather(inst);
+    case Op::AtomicAdd:
+    case Op::AtomicMax:
+    case Op::AtomicMin: return atomic(inst);
     case Op::Ldexp: return ldexp(x[0], x[1], result);
     case Op::ReduceSum:
     case Op::ReduceProd:

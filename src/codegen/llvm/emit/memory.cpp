@@ -141,4 +141,31 @@ void Emitter::scatter(const ssa::Inst& inst) {
   b_.CreateMaskedScatter(value, addresses(buffer, inst.operands[1]), align_of(t), mask);
 }
 
+// Lane by lane; masked lanes go to a slot of this thread's own.
+Value* Emitter::atomic(const ssa::Inst& inst) {
+  const DType t = f_.buffers[inst.imm].dtype;
+  const Combine combine = *kernel::as_atomic(static_cast<Op>(inst.op));
+  using Rmw = llvm::AtomicRMWInst;
+  Rmw::BinOp op = is_float(t) ? Rmw::FAdd : Rmw::Add;
+  if (combine == Combine::Max) op = is_signed_int(t) ? Rmw::Max : Rmw::UMax;
+  if (combine == Combine::Min) op = is_signed_int(t) ? Rmw::Min : Rmw::UMin;
+  Value* value = values_[inst.operands[0]].value;
+  Value* index = values_[inst.operands[1]].value;
+  Value* mask = inst.operands.size() > 2 ? values_[inst.operands[2]].value : nullptr;
+  const auto one = [&](Value* x, Value* at, Value* allowed) -> Value* {
+    Value* pointer = b_.CreateGEP(memory_element(t), buffers_[inst.imm], at);
+    Value* old = b_.CreateAtomicRMW(op, slot_unless(allowed, pointer, sink_slot_), x, align_of(t),
+                                    llvm::AtomicOrdering::Monotonic);
+    return all_true(allowed) ? old : b_.CreateSelect(allowed, old, llvm::Constant::getNullValue(old->getType()));
+  };
+  if (!value->getType()->isVectorTy()) return one(value, index, mask);
+  Value* result = llvm::PoisonValue::get(value->getType());
+  for (int lane = 0; lane < f_.type(inst.results[0]).lanes(); ++lane) {
+    Value* allowed = mask ? b_.CreateExtractElement(mask, lane) : nullptr;
+    Value* old = one(b_.CreateExtractElement(value, lane), b_.CreateExtractElement(index, lane), allowed);
+    result = b_.CreateInsertElement(result, old, lane);
+  }
+  return result;
+}
+
 }  // namespace weft::codegen
