@@ -40,7 +40,7 @@ endforeach()
 
 install(TARGETS weft)
 install(TARGETS weft_shared weft_static EXPORT weft)
-install(FILES include/weft/weft.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft)
+install(FILES include/weft/weft.h include/weft/tile.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft)
 foreach(header dim dtype error tensor)  # what weft.h includes
   install(FILES src/base/${header}.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/base)
 endforeach()

@@ -116,13 +116,15 @@ int KernelSet::add_tile(tile::Function function, const std::string& name) {
   return it->second;
 }
 
-Result<kernel::Function> KernelSet::lower(int k) const {
-  kernel::Function function = WEFT_TRY(kernel::lower_simd(tiles_[k], machine()));
+Result<kernel::Function> lower_program(const tile::Function& program, const Machine& machine, const std::string& name) {
+  kernel::Function function = WEFT_TRY(kernel::lower_simd(program, machine));
   WEFT_TRY(kernel::expand_math(function));
-  function.name = entries_[k].symbol;
+  function.name = name;
   ssa::eliminate_dead(function);
   return function;
 }
+
+Result<kernel::Function> KernelSet::lower(int k) const { return lower_program(tiles_[k], machine(), entries_[k].symbol); }
 
 Result<std::vector<kernel::Function>> KernelSet::lower_all() const {
   std::vector<kernel::Function> functions;

@@ -30,6 +30,9 @@ struct ReadyGroup {
   std::vector<InPlacePair> in_place;
 };
 
+// A tile program as a kernel of that name, down to what emitters take.
+Result<kernel::Function> lower_program(const tile::Function& program, const Machine& machine, const std::string& name);
+
 class KernelSet {
  public:
   KernelSet(const Options& options, Report& report);

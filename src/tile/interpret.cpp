@@ -19,11 +19,13 @@ Scalar multiply_add(DType t, Scalar x, Scalar y, Scalar acc) {
   return evaluate(ScalarOp::Add, t, t, sum);
 }
 
-class Program {
+}  // namespace
+
+class Stepper::Program {
  public:
   Program(const Function& f, std::span<const BufferView> buffers,
-          std::span<const std::int64_t> sizes)
-      : f_(f), buffers_(buffers.begin(), buffers.end()), sizes_(sizes), values_(f.types.size()) {
+          std::span<const std::int64_t> sizes, std::int64_t id, Watch& watch)
+      : f_(f), buffers_(buffers.begin(), buffers.end()), sizes_(sizes), values_(f.types.size()), id_(id), watch_(watch) {
     for (std::size_t i = buffers_.size(); i < f.buffers.size(); ++i) {
       const auto bytes = storage_bytes(f.buffers[i].dtype, f.buffers[i].elements).value_or(0);
       on_chip_.emplace_back(bytes, std::byte{0xcd});
@@ -31,10 +33,17 @@ class Program {
     }
   }
 
-  Result<void> run(std::int64_t id) {
-    id_ = id;
-    return block(f_.body);
+  Result<void> block(const Block& block) {
+    for (const Inst& inst : block.insts) WEFT_TRY(run(inst));
+    return {};
   }
+
+  Result<void> run(const Inst& inst) {
+    values_.resize(f_.types.size());
+    return step(inst);
+  }
+
+  const Tile& value(ValueId v) const { return values_[v]; }
 
  private:
   Error fail(const Inst& inst, std::string what) const {
@@ -51,12 +60,7 @@ class Program {
   }
   const Type& out_type(const Inst& inst) const { return f_.type(inst.results[0]); }
 
-  Result<void> block(const Block& block) {
-    for (const Inst& inst : block.insts) WEFT_TRY(run(inst));
-    return {};
-  }
-
-  Result<void> run(const Inst& inst) {
+  Result<void> step(const Inst& inst) {
     const Op op = static_cast<Op>(inst.op);
     if (const auto scalar = as_scalar(op)) return elementwise(inst, *scalar), Result<void>();
     if (const auto combine = as_reduce(op)) return reduce(inst, *combine), Result<void>();
@@ -129,19 +133,26 @@ class Program {
     }
   }
 
-  // False where a mask says so; an error outside the buffer.
-  Result<bool> accesses(const Inst& inst, int index_at, std::size_t element) const {
+  // False where a mask says so; an error outside the buffer, or where programs meet.
+  Result<bool> accesses(const Inst& inst, int index_at, std::size_t element, Watch::Access how) const {
     const bool masked = static_cast<int>(inst.operands.size()) > index_at + 1;
     if (masked && in(inst, index_at + 1)[element].i == 0) return false;
     const std::int64_t index = in(inst, index_at)[element].i, size = buffers_[inst.imm].elements;
-    if (index >= 0 && index < size) return true;
-    return fail(inst, fmt::format("index {} of buffer {} of {} elements", index, inst.imm, size));
+    if (index < 0 || index >= size)
+      return fail(inst, fmt::format("index {} of buffer {} of {} elements", index, inst.imm, size));
+    if (f_.buffers[inst.imm].space == ssa::Space::OnChip) return true;
+    const std::int64_t bytes = (bits(f_.buffers[inst.imm].dtype) + 7) / 8;
+    if (how != Watch::Access::Store) watch_.bytes_loaded += bytes;
+    if (how != Watch::Access::Load) watch_.bytes_stored += bytes;
+    const char* race = watch_.touch(static_cast<int>(inst.imm), index, id_, how);
+    if (race == nullptr) return true;
+    return fail(inst, fmt::format("index {} of buffer {}: {}", index, inst.imm, race));
   }
 
   Result<void> load(const Inst& inst) {
     Tile& result = out(inst);
     for (std::size_t e = 0; e < result.size(); ++e) {
-      if (!WEFT_TRY(accesses(inst, 0, e))) continue;
+      if (!WEFT_TRY(accesses(inst, 0, e, Watch::Access::Load))) continue;
       result[e] =
           load_scalar(f_.buffers[inst.imm].dtype, buffers_[inst.imm].data, in(inst, 0)[e].i);
     }
@@ -150,7 +161,7 @@ class Program {
 
   Result<void> store(const Inst& inst) {
     for (std::size_t e = 0; e < in(inst, 0).size(); ++e) {
-      if (!WEFT_TRY(accesses(inst, 1, e))) continue;
+      if (!WEFT_TRY(accesses(inst, 1, e, Watch::Access::Store))) continue;
       store_scalar(f_.buffers[inst.imm].dtype, buffers_[inst.imm].data, in(inst, 1)[e].i,
                    in(inst, 0)[e]);
     }
@@ -185,7 +196,7 @@ class Program {
     const DType t = f_.buffers[inst.imm].dtype;
     Tile& result = out(inst);
     for (std::size_t e = 0; e < result.size(); ++e) {
-      if (!WEFT_TRY(accesses(inst, 1, e))) continue;
+      if (!WEFT_TRY(accesses(inst, 1, e, Watch::Access::Atomic))) continue;
       const std::int64_t at = in(inst, 1)[e].i;
       result[e] = load_scalar(t, buffers_[inst.imm].data, at);
       store_scalar(t, buffers_[inst.imm].data, at, combine(how, t, result[e], in(inst, 0)[e]));
@@ -253,12 +264,38 @@ class Program {
   std::span<const std::int64_t> sizes_;
   std::vector<Tile> values_;
   std::int64_t id_ = 0;
+  Watch& watch_;
 };
 
-}  // namespace
+Stepper::Stepper(const Function& function, std::span<const BufferView> buffers, std::span<const std::int64_t> sizes,
+                 std::int64_t program, Watch& watch)
+    : program_(std::make_unique<Program>(function, buffers, sizes, program, watch)) {}
+Stepper::~Stepper() = default;
+Result<void> Stepper::run(const ssa::Inst& inst) { return program_->run(inst); }
+const std::vector<Scalar>& Stepper::value(ValueId v) const { return program_->value(v); }
+
+Watch::Watch(std::span<const BufferView> buffers) : elements_(buffers.size()) {
+  for (const BufferView& buffer : buffers) sizes_.push_back(buffer.elements);
+}
+
+const char* Watch::touch(int buffer, std::int64_t element, std::int64_t program, Access access) {
+  std::vector<Element>& all = elements_[buffer];
+  if (all.empty()) all.resize(static_cast<std::size_t>(sizes_[buffer]));
+  Element& e = all[static_cast<std::size_t>(element)];
+  const bool atomic = access == Access::Atomic, first = e.writer == kNobody;
+  if (!first && e.writer != program && !(atomic && e.atomic)) return "another program writes it";
+  if (access == Access::Load) {
+    e.reader = e.reader == kNobody || e.reader == program ? program : kSeveral;
+    return nullptr;
+  }
+  if (e.reader != kNobody && e.reader != program) return "another program reads it";
+  e.atomic = atomic && (first || e.atomic);
+  e.writer = first || e.writer == program ? program : kSeveral;
+  return nullptr;
+}
 
 Result<void> interpret(const Function& function, std::span<const BufferView> buffers,
-                       std::span<const std::int64_t> sizes, std::int64_t grid) {
+                       std::span<const std::int64_t> sizes, std::int64_t grid, Watch* watch) {
   std::size_t in_memory = 0;
   for (const ssa::Buffer& buffer : function.buffers)
     in_memory += buffer.space == ssa::Space::Memory ? 1 : 0;
@@ -268,7 +305,12 @@ Result<void> interpret(const Function& function, std::span<const BufferView> buf
         .at(function.name)
         .expected(fmt::format("{} and {}", in_memory, function.sizes));
   }
-  for (std::int64_t id = 0; id < grid; ++id) WEFT_TRY(Program(function, buffers, sizes).run(id));
+  std::optional<Watch> own;
+  if (watch == nullptr) watch = &own.emplace(buffers);
+  for (std::int64_t id = 0; id < grid; ++id) {
+    Stepper stepper(function, buffers, sizes, id, *watch);
+    for (const Inst& inst : function.body.insts) WEFT_TRY(stepper.run(inst));
+  }
   return {};
 }
 

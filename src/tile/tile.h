@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/scalar.h"
 #include "ssa/function.h"
@@ -84,13 +85,50 @@ std::optional<Combine> as_scan(Op op);
 std::optional<Combine> as_atomic(Op op);
 bool atomic_on(DType dtype, Combine combine);  // whether there is such an atomic: add of 32 and 64 bits, else integers
 
-// interpret.cpp: runs programs [0, grid) in order. Buffers as the function declares its Memory ones; every access is
-// checked against `elements` of the buffer. A failed check or access is an error naming the op.
+// interpret.cpp. Buffers as the function declares its Memory ones; every access is checked against `elements` of the
+// buffer. A failed check or access is an error naming the op, and so is a race: an element that one program writes and
+// another one reads or writes, unless both do so by atomics.
 struct BufferView {
   void* data;
   std::int64_t elements;
 };
+
+// What programs do to memory, over all programs of a run.
+class Watch {
+ public:
+  explicit Watch(std::span<const BufferView> buffers);
+  enum class Access : std::uint8_t { Load, Store, Atomic };
+  // Null, or what is wrong.
+  const char* touch(int buffer, std::int64_t element, std::int64_t program, Access access);
+
+  std::int64_t bytes_loaded = 0, bytes_stored = 0;
+
+ private:
+  struct Element {
+    std::int64_t writer = kNobody, reader = kNobody;
+    bool atomic = false;  // its writer
+  };
+  static constexpr std::int64_t kNobody = -1, kSeveral = -2;
+  std::vector<std::int64_t> sizes_;
+  std::vector<std::vector<Element>> elements_;  // by buffer, from its first access on
+};
+
+// Runs programs [0, grid) in order.
 Result<void> interpret(const Function& function, std::span<const BufferView> buffers, std::span<const std::int64_t> sizes,
-                       std::int64_t grid);
+                       std::int64_t grid, Watch* watch = nullptr);
+
+// One program, instruction by instruction; the function may grow meanwhile.
+class Stepper {
+ public:
+  Stepper(const Function& function, std::span<const BufferView> buffers, std::span<const std::int64_t> sizes,
+          std::int64_t program, Watch& watch);
+  ~Stepper();
+  Result<void> run(const ssa::Inst& inst);
+  const std::vector<Scalar>& value(ValueId v) const;  // row-major
+
+ private:
+  class Program;
+  std::unique_ptr<Program> program_;
+};
 
 }  // namespace weft::tile
