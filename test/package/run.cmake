@@ -15,7 +15,7 @@ step(${CMAKE_COMMAND} -S ${SOURCE} -B ${work}/build -G Ninja -DCMAKE_BUILD_TYPE=
 step(${CMAKE_COMMAND} --build ${work}/build)
 foreach(program consumer consumer_static)
   step(${work}/build/${program} ${MODEL})
-  if(NOT output STREQUAL "0 2\n")
+  if(NOT output STREQUAL "0 2\n4\n")
     message(FATAL_ERROR "${program} printed\n${output}")
   endif()
 endforeach()

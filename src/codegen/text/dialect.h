@@ -56,9 +56,11 @@ class Dialect {
   virtual std::string store(DType t, int width, const std::string& buffer, const std::string& index,
                             const std::string& value) const = 0;
 
-  // An expression that combines `value` into one element and is what was there.
-  virtual std::string atomic(Combine combine, DType t, const std::string& buffer, const std::string& index,
-                             const std::string& value) const = 0;
+  // An expression that combines `value` into one element and is what was there; empty: the language has none.
+  virtual std::string atomic(Combine, DType, const std::string& /*buffer*/, const std::string& /*index*/,
+                             const std::string& /*value*/) const {
+    return {};
+  }
 
   virtual std::string prelude() const = 0;
   virtual std::string signature(const kernel::Function& f) const = 0;

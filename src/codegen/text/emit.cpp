@@ -232,18 +232,20 @@ class Emitter {
   }
 
   // One statement for each lane: they are made in order.
-  void atomic(const ssa::Inst& i, Combine combine) {
+  Result<void> atomic(const ssa::Inst& i, Combine combine) {
     const ValueId r = i.results[0];
     const DType t = dtype(r);
     const bool masked = i.operands.size() > 2;
     std::vector<std::string> old;
     for (int l = 0; l < f_.type(r).lanes(); ++l) {
       const std::string call = d_.atomic(combine, t, buffer(i), element_index(i, 1, l), lane(i.operands[0], l));
+      if (call.empty()) return unsupported("op", fmt::format("{} of {} in this kernel language", f_.info(i).name, name(t)));
       old.push_back(fmt::format("a{}", next_++));
       line(fmt::format("{} {} = {};", d_.type(t, 1), old.back(),
                        masked ? fmt::format("{} ? {} : {}", lane(i.operands[2], l), call, d_.literal(t, {})) : call));
     }
     define_lanes(r, [&](int l) { return old[l]; });
+    return {};
   }
 
   // ---- control ----
@@ -362,7 +364,7 @@ class Emitter {
       case Op::AtomicAdd:
       case Op::AtomicMax:
       case Op::AtomicMin:
-        return atomic(i, *kernel::as_atomic(op)), Result<void>();
+        return atomic(i, *kernel::as_atomic(op));
       case Op::Ldexp:
         define(r, [&](int c, int, int w) {
           return d_.ldexp(dtype(r), w, ref(i.operands[0], c), ref(i.operands[1], c));
