@@ -289,6 +289,9 @@ class WEFT_API Kernel {
   Result<Traffic> debug(std::int64_t grid, const Arguments& arguments) const;
   // "tile", "kernel", "llvm", "asm"; "source" of a target that compiles text.
   Result<std::string> text(const std::string& stage, const CompileOptions& options = {}) const;
+  // Ahead of time: writes STEM.o and STEM.h, whose function NAME(parameters..., programs) a C or C++ program calls
+  // without Weft. The kernel's name is a C identifier; print() is not for such code. For the options' cpu.
+  Result<void> write_object(const std::string& stem, const CompileOptions& options = {}) const;
 
   struct State;
   std::shared_ptr<const State> state;

@@ -21,9 +21,9 @@ struct CompiledKernel::State {
   std::shared_ptr<const runtime::DeviceCode> device_code;
 };
 
-namespace {
-
 Error no_kernel() { return user_error("no-kernel", "this kernel was never made").suggest("use what weft::tile::kernel returns"); }
+
+namespace {
 
 Result<kernel::Function> lowered(const Kernel::State& kernel, const compiler::Options& how) {
   if (kernel.recorded.error) return *kernel.recorded.error;

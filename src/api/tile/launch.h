@@ -23,6 +23,7 @@ struct Bound {
 };
 Result<std::unique_ptr<Bound>> bind(const Kernel::State& kernel, std::int64_t grid, const Arguments& arguments);
 
+Error no_kernel();  // of a handle that was never filled
 // The error of a failed check.
 Error failed_check(const Kernel::State& kernel, std::int64_t code);
 
