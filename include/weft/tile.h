@@ -297,6 +297,22 @@ class WEFT_API Kernel {
   std::shared_ptr<const State> state;
 };
 
+// An operator of ONNX models that a kernel computes, on the CPU. The kernel's parameters: the inputs (In), the results
+// (Out), then numbers. A model that uses it is loaded, run, verified and explained like any other.
+struct CustomOp {
+  std::string domain, name;  // as the model's nodes state them
+  Kernel kernel;
+  // Element types and shapes of the results from those of the inputs, whose sizes may be symbols; names do not matter.
+  std::function<std::vector<Port>(const std::vector<Port>& inputs)> results;
+  struct Launch {
+    std::int64_t grid = 0;
+    std::vector<std::int64_t> numbers;
+  };
+  std::function<Launch(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results)> launch;
+};
+// For the life of the process, before the models that use it are loaded. Errors: the kernel's own; a name that is taken.
+WEFT_API Result<void> register_op(const CustomOp& op, const CompileOptions& options = {});
+
 WEFT_API Kernel record(std::string name, std::function<void(Recorder&)> body);
 
 namespace detail {

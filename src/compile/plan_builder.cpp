@@ -8,6 +8,7 @@
 #include "compile/prepare.h"
 #include "cost/cost.h"
 #include "loop/lower/fuse.h"
+#include "runtime/custom.h"
 
 namespace weft::compiler {
 
@@ -247,8 +248,9 @@ class PlanBuilder {
   }
 
   Result<void> add_host(const Node& node, NodeId id) {
-    if (node.op == GOp::CustomCall) {
-      return unsupported("unsupported-op", "custom calls").at(node.origin ? node.origin->node : "custom_call");
+    if (node.op == GOp::CustomCall && !runtime::find_custom_op(node.attrs.str(graph::Attr::Name))) {
+      return unsupported("custom-call", "no kernel is registered as '" + node.attrs.str(graph::Attr::Name) + "'")
+          .at(node.origin ? node.origin->node : "custom_call");
     }
     runtime::HostCall call;
     call.op = info(node.op).name;

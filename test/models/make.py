@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the three small models that tests run, damage and share: python make.py (needs onnx and numpy)."""
+"""Makes the small models that tests run, damage and share: python make.py (needs onnx and numpy)."""
 import pathlib
 
 import numpy as np
@@ -81,6 +81,13 @@ def control():
          + [nh.from_array(np.array(0.5, np.float32), "half")])
 
 
+def custom_op():
+    nodes = [n("Add", ["x", "x"], ["a"], name="double"), n("ScaledRelu", ["a"], ["b"], domain="test.weft", name="mine"),
+             n("Neg", ["b"], ["y"])]
+    save("custom_op", nodes, [info("x", ["n", 5])], [info("y", ["n", 5])], [], opsets=(("", 18), ("test.weft", 1)))
+
+
 mlp()
 attention()
 control()
+custom_op()

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "graph/interpret/elements.h"
+#include "runtime/custom.h"
 
 namespace weft::graph::interpreter {
 namespace {
@@ -108,6 +109,12 @@ Result<Tensors> eval_scan_region(Eval& e) {
   return finish(e, std::move(carried), stacks);
 }
 
+Result<Tensors> eval_custom_call(Eval& e) {
+  std::vector<runtime::CustomOp::Type> types;
+  for (const Type& type : WEFT_TRY(parse_types(e.attrs().str(Attr::Types)))) types.push_back({type.dtype, type.shape});
+  return runtime::call_custom_op(e.attrs().str(Attr::Name), types, e.in, e.bindings);
+}
+
 }  // namespace
 
 Result<Tensors> eval_control(Eval& e) {
@@ -117,7 +124,7 @@ Result<Tensors> eval_control(Eval& e) {
     case Op::Scan: return eval_scan_region(e);
     case Op::Composite: return run(e, 0, e.in);
     case Op::CustomCall:
-      return unsupported("custom-call", "the interpreter has no kernel named '" + e.attrs().str(Attr::Name) + "'");
+      return eval_custom_call(e);
     default: break;
   }
   return internal_error(std::string("a control op without evaluation: ") + info(e.op()).name);

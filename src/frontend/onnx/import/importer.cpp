@@ -190,6 +190,7 @@ Result<void> Importer::import_node(const Node& node, const OpsetImports& opsets)
   std::int64_t opset = version == opsets.end() ? 0 : version->second;
   const OpEntry* entry = find_op(node.domain, node.op_type, opset);
   if (!entry) {
+    if (const auto custom = runtime::find_custom_op(node.domain + "::" + node.op_type)) return import_custom(node, *custom);
     bool other = knows_op(node.domain, node.op_type);
     add_gap(op_label(node, opset), other ? "this operator at this opset" : "this operator", node.label());
     poison(node);
@@ -217,6 +218,44 @@ Result<void> Importer::import_node(const Node& node, const OpsetImports& opsets)
     return {};
   }
   return done;
+}
+
+// An operator that the program's user registered a kernel for.
+Result<void> Importer::import_custom(const Node& node, const runtime::CustomOp& op) {
+  if (poison_if_needed(node)) return {};
+  const auto refuse = [&](const std::string& reason) -> Result<void> {
+    add_gap(op.name, reason, node.label());
+    poison(node);
+    return {};
+  };
+  if (!node.attributes.empty()) return refuse(fmt::format("attribute '{}' of an operator with a kernel of its own", node.attributes[0].name));
+  std::vector<ValueId> operands;
+  std::vector<runtime::CustomOp::Type> types;
+  for (const std::string& name : node.inputs) {
+    const ValueId v = name.empty() ? -1 : scope_->find(name);
+    if (v < 0) return refuse("an input that is left out, or no tensor");
+    operands.push_back(v);
+    types.push_back({target_->graph.type(v).dtype, target_->graph.type(v).shape});
+  }
+  const auto results = WEFT_TRY(op.infer(types));
+  if (results.size() != node.outputs.size()) {
+    return user_error("custom-op", "the operator has another number of results")
+        .at(node.label())
+        .expected(std::to_string(results.size()))
+        .found(std::to_string(node.outputs.size()));
+  }
+  std::string listed;
+  for (const auto& type : results) listed += (listed.empty() ? "" : "; ") + graph::str(graph::Type{type.dtype, type.shape});
+  graph::Attrs attrs;
+  attrs.set(graph::Attr::Name, op.name).set(graph::Attr::Types, listed);
+  auto origin = std::make_shared<graph::Origin>();
+  origin->node = node.label();
+  origin->op = node.op_type;
+  const graph::NodeId id = WEFT_TRY(target_->graph.add_node(graph::Op::CustomCall, std::move(operands), std::move(attrs), {}, std::move(origin)));
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    if (!node.outputs[i].empty()) scope_->values[node.outputs[i]] = target_->graph.node(id).results[i];
+  }
+  return {};
 }
 
 Result<void> Importer::convert(const Node& node, const OpEntry& entry, std::int64_t opset) {

@@ -12,6 +12,7 @@
 #include "frontend/onnx/import/import.h"
 #include "frontend/onnx/import/node_context.h"
 #include "graph/content.h"
+#include "runtime/custom.h"
 
 namespace weft::onnx {
 
@@ -78,6 +79,7 @@ class Importer {
   Result<void> import_nodes(const std::vector<Node>& nodes, const OpsetImports& opsets);
   Result<void> import_node(const Node& node, const OpsetImports& opsets);
   Result<void> convert(const Node& node, const OpEntry& entry, std::int64_t opset);
+  Result<void> import_custom(const Node& node, const runtime::CustomOp& op);
   Result<void> call_function(const Node& node, const Function& function);
   bool poison_if_needed(const Node& node);
   bool is_defined(const std::string& name) const { return scope_->find(name) >= 0 || scope_->find_sequence(name); }
