@@ -24,7 +24,9 @@ Result<void> leaky_relu(NodeContext& c) {
 Result<void> prelu(NodeContext& c) {
   ValueId negative = c.b.binary(Op::Lt, c.in(0), c.b.scalar(c.dtype(0), 0));
   // The slope broadcasts to the input, never the other way round.
-  ValueId slope = c.b.broadcast_to(c.in(1), c.shape(0));
+  // Before opset 7 a slope of one axis is one for each channel.
+  const bool channels = c.opset() < 7 && c.rank(1) == 1 && c.rank(0) > 1 && !c.shape(1)[0].is(1);
+  ValueId slope = channels ? c.b.broadcast_in(c.in(1), c.shape(0), {1}) : c.b.broadcast_to(c.in(1), c.shape(0));
   c.out(0, c.b.select(negative, c.b.binary(Op::Mul, c.in(0), slope), c.in(0)));
   return {};
 }
@@ -59,7 +61,9 @@ Result<void> celu(NodeContext& c) {
 }
 
 Result<void> selu(NodeContext& c) {
-  double alpha = c.real("alpha", 1.67326319217681884765625), gamma = c.real("gamma", 1.05070102214813232421875);
+  const bool exact = c.opset() >= 6;  // before, the defaults were written with four digits
+  double alpha = c.real("alpha", exact ? 1.67326319217681884765625 : 1.6732);
+  double gamma = c.real("gamma", exact ? 1.05070102214813232421875 : 1.0507);
   c.out(0, c.b.binary(Op::Mul, ops::elu(c.b, c.in(0), alpha), c.b.scalar(c.dtype(0), gamma)));
   return {};
 }
@@ -122,14 +126,14 @@ Result<void> shrink(NodeContext& c) {
 }
 
 constexpr OpEntry kActivationOps[] = {
-    {"Relu", 6, kOpsetMax, 1, 1, "", relu},
-    {"LeakyRelu", 6, kOpsetMax, 1, 1, "alpha", leaky_relu},
-    {"PRelu", 7, kOpsetMax, 2, 2, "", prelu},
-    {"Clip", 6, kOpsetMax, 1, 3, "min max", clip},
-    {"Elu", 6, kOpsetMax, 1, 1, "alpha", elu},
+    {"Relu", 1, kOpsetMax, 1, 1, "", relu},
+    {"LeakyRelu", 1, kOpsetMax, 1, 1, "alpha", leaky_relu},
+    {"PRelu", 1, kOpsetMax, 2, 2, "", prelu},
+    {"Clip", 1, kOpsetMax, 1, 3, "min max", clip},
+    {"Elu", 1, kOpsetMax, 1, 1, "alpha", elu},
     {"Celu", 12, kOpsetMax, 1, 1, "alpha", celu},
-    {"Selu", 6, kOpsetMax, 1, 1, "alpha gamma", selu},
-    {"HardSigmoid", 6, kOpsetMax, 1, 1, "alpha beta", hard_sigmoid},
+    {"Selu", 1, kOpsetMax, 1, 1, "alpha gamma", selu},
+    {"HardSigmoid", 1, kOpsetMax, 1, 1, "alpha beta", hard_sigmoid},
     {"HardSwish", 14, kOpsetMax, 1, 1, "", hard_swish},
     {"Gelu", 20, kOpsetMax, 1, 1, "approximate", gelu},
     {"Swish", 24, kOpsetMax, 1, 1, "alpha", swish},

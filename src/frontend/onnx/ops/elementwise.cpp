@@ -1,6 +1,8 @@
 // Elementwise operators that are one prim: arithmetic, comparison, logic, bits.
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "frontend/onnx/import/node_context.h"
 #include "frontend/onnx/reader/validate.h"
 
@@ -19,6 +21,26 @@ Result<void> unary(NodeContext& c) {
 template <Op op>
 Result<void> binary(NodeContext& c) {
   c.out(0, c.b.binary(op, c.in(0), c.in(1)));
+  return {};
+}
+
+// Before opset 7 the second operand stretches only where `broadcast` says so: from `axis` of the first on, or at its end.
+Result<ValueId> stretched_operand(NodeContext& c) {
+  const ValueId x = c.in(1);
+  if (c.integer("broadcast", 0) == 0) return x;
+  const int rank = c.rank(0), own = c.rank(1);
+  if (own > rank) return c.bad("the second operand has more axes than the first");
+  if (!c.has_attr("axis")) return c.b.broadcast_to(x, c.shape(0));
+  const std::int64_t axis = WEFT_TRY(c.axis(c.integer("axis", 0), rank));
+  if (axis + own > rank) return c.bad("the second operand does not fit at the axis");
+  std::vector<std::int64_t> axes(own);
+  std::iota(axes.begin(), axes.end(), axis);
+  return c.b.broadcast_in(x, c.shape(0), axes);
+}
+
+template <Op op>
+Result<void> binary_before_7(NodeContext& c) {
+  c.out(0, c.b.binary(op, c.in(0), WEFT_TRY(stretched_operand(c))));
   return {};
 }
 
@@ -82,7 +104,7 @@ Result<void> where(NodeContext& c) {
 }
 
 constexpr OpEntry kElementwiseOps[] = {
-    {"Abs", 6, kOpsetMax, 1, 1, "", unary<Op::Abs>},
+    {"Abs", 1, kOpsetMax, 1, 1, "", unary<Op::Abs>},
     {"Acos", 7, kOpsetMax, 1, 1, "", unary<Op::Acos>},
     {"Acosh", 9, kOpsetMax, 1, 1, "", unary<Op::Acosh>},
     {"Asin", 7, kOpsetMax, 1, 1, "", unary<Op::Asin>},
@@ -90,48 +112,59 @@ constexpr OpEntry kElementwiseOps[] = {
     {"Atan", 7, kOpsetMax, 1, 1, "", unary<Op::Atan>},
     {"Atanh", 9, kOpsetMax, 1, 1, "", unary<Op::Atanh>},
     {"BitwiseNot", 18, kOpsetMax, 1, 1, "", unary<Op::Not>},
-    {"Ceil", 6, kOpsetMax, 1, 1, "", unary<Op::Ceil>},
+    {"Ceil", 1, kOpsetMax, 1, 1, "", unary<Op::Ceil>},
     {"Cos", 7, kOpsetMax, 1, 1, "", unary<Op::Cos>},
     {"Cosh", 9, kOpsetMax, 1, 1, "", unary<Op::Cosh>},
     {"Erf", 9, kOpsetMax, 1, 1, "", unary<Op::Erf>},
-    {"Exp", 6, kOpsetMax, 1, 1, "", unary<Op::Exp>},
-    {"Floor", 6, kOpsetMax, 1, 1, "", unary<Op::Floor>},
+    {"Exp", 1, kOpsetMax, 1, 1, "", unary<Op::Exp>},
+    {"Floor", 1, kOpsetMax, 1, 1, "", unary<Op::Floor>},
     {"IsNaN", 9, kOpsetMax, 1, 1, "", unary<Op::IsNan>},
     {"IsInf", 10, kOpsetMax, 1, 1, "detect_negative detect_positive", is_inf},
-    {"Log", 6, kOpsetMax, 1, 1, "", unary<Op::Log>},
-    {"Neg", 6, kOpsetMax, 1, 1, "", unary<Op::Neg>},
+    {"Log", 1, kOpsetMax, 1, 1, "", unary<Op::Log>},
+    {"Neg", 1, kOpsetMax, 1, 1, "", unary<Op::Neg>},
     {"Not", 1, kOpsetMax, 1, 1, "", unary<Op::Not>},
-    {"Reciprocal", 6, kOpsetMax, 1, 1, "", unary<Op::Reciprocal>},
+    {"Reciprocal", 1, kOpsetMax, 1, 1, "", unary<Op::Reciprocal>},
     {"Round", 11, kOpsetMax, 1, 1, "", unary<Op::Round>},
-    {"Sigmoid", 6, kOpsetMax, 1, 1, "", unary<Op::Sigmoid>},
+    {"Sigmoid", 1, kOpsetMax, 1, 1, "", unary<Op::Sigmoid>},
     {"Sign", 9, kOpsetMax, 1, 1, "", unary<Op::Sign>},
     {"Sin", 7, kOpsetMax, 1, 1, "", unary<Op::Sin>},
     {"Sinh", 9, kOpsetMax, 1, 1, "", unary<Op::Sinh>},
-    {"Sqrt", 6, kOpsetMax, 1, 1, "", unary<Op::Sqrt>},
+    {"Sqrt", 1, kOpsetMax, 1, 1, "", unary<Op::Sqrt>},
     {"Tan", 7, kOpsetMax, 1, 1, "", unary<Op::Tan>},
-    {"Tanh", 6, kOpsetMax, 1, 1, "", unary<Op::Tanh>},
+    {"Tanh", 1, kOpsetMax, 1, 1, "", unary<Op::Tanh>},
+    {"Add", 1, 6, 2, 2, "axis broadcast", binary_before_7<Op::Add>},
     {"Add", 7, kOpsetMax, 2, 2, "", binary<Op::Add>},
+    {"And", 1, 6, 2, 2, "axis broadcast", binary_before_7<Op::And>},
     {"And", 7, kOpsetMax, 2, 2, "", binary<Op::And>},
     {"BitShift", 11, kOpsetMax, 2, 2, "direction", bit_shift},
     {"BitwiseAnd", 18, kOpsetMax, 2, 2, "", binary<Op::And>},
     {"BitwiseOr", 18, kOpsetMax, 2, 2, "", binary<Op::Or>},
     {"BitwiseXor", 18, kOpsetMax, 2, 2, "", binary<Op::Xor>},
+    {"Div", 1, 6, 2, 2, "axis broadcast", binary_before_7<Op::Div>},
     {"Div", 7, kOpsetMax, 2, 2, "", binary<Op::Div>},
+    {"Equal", 1, 6, 2, 2, "axis broadcast", binary_before_7<Op::Eq>},
     {"Equal", 7, kOpsetMax, 2, 2, "", binary<Op::Eq>},
+    {"Greater", 1, 6, 2, 2, "axis broadcast", binary_before_7<Op::Gt>},
     {"Greater", 7, kOpsetMax, 2, 2, "", binary<Op::Gt>},
     {"GreaterOrEqual", 12, kOpsetMax, 2, 2, "", binary<Op::Ge>},
+    {"Less", 1, 6, 2, 2, "axis broadcast", binary_before_7<Op::Lt>},
     {"Less", 7, kOpsetMax, 2, 2, "", binary<Op::Lt>},
     {"LessOrEqual", 12, kOpsetMax, 2, 2, "", binary<Op::Le>},
     {"Mod", 10, kOpsetMax, 2, 2, "fmod", mod},
+    {"Mul", 1, 6, 2, 2, "axis broadcast", binary_before_7<Op::Mul>},
     {"Mul", 7, kOpsetMax, 2, 2, "", binary<Op::Mul>},
+    {"Or", 1, 6, 2, 2, "axis broadcast", binary_before_7<Op::Or>},
     {"Or", 7, kOpsetMax, 2, 2, "", binary<Op::Or>},
+    {"Pow", 1, 6, 2, 2, "axis broadcast", binary_before_7<Op::Pow>},
     {"Pow", 7, kOpsetMax, 2, 2, "", pow},
+    {"Sub", 1, 6, 2, 2, "axis broadcast", binary_before_7<Op::Sub>},
     {"Sub", 7, kOpsetMax, 2, 2, "", binary<Op::Sub>},
+    {"Xor", 1, 6, 2, 2, "axis broadcast", binary_before_7<Op::Xor>},
     {"Xor", 7, kOpsetMax, 2, 2, "", binary<Op::Xor>},
-    {"Max", 6, kOpsetMax, 1, -1, "", variadic<Op::Max>},
-    {"Mean", 6, kOpsetMax, 1, -1, "", mean_of_inputs},
-    {"Min", 6, kOpsetMax, 1, -1, "", variadic<Op::Min>},
-    {"Sum", 6, kOpsetMax, 1, -1, "", variadic<Op::Add>},
+    {"Max", 1, kOpsetMax, 1, -1, "", variadic<Op::Max>},
+    {"Mean", 1, kOpsetMax, 1, -1, "", mean_of_inputs},
+    {"Min", 1, kOpsetMax, 1, -1, "", variadic<Op::Min>},
+    {"Sum", 1, kOpsetMax, 1, -1, "", variadic<Op::Add>},
     {"Where", 9, kOpsetMax, 3, 3, "", where},
 };
 

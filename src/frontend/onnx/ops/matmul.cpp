@@ -32,6 +32,7 @@ Result<void> gemm(NodeContext& c) {
 
 constexpr OpEntry kMatmulOps[] = {
     {"MatMul", 1, kOpsetMax, 2, 2, "", matmul},
+    {"Gemm", 1, 6, 3, 3, "alpha beta broadcast transA transB", gemm},
     {"Gemm", 7, kOpsetMax, 2, 3, "alpha beta transA transB", gemm},
 };
 

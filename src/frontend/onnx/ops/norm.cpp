@@ -15,7 +15,8 @@ using graph::Op;
 ValueId per_channel(NodeContext& c, ValueId v, const Shape& shape) { return c.b.broadcast_in(v, shape, {1}); }
 
 Result<void> batch_norm(NodeContext& c) {
-  if (c.integer("training_mode", 0) != 0) return c.missing("training mode");
+  const bool training = c.opset() < 7 ? c.integer("is_test", 0) == 0 : c.integer("training_mode", 0) != 0;
+  if (training) return c.missing("training mode");
   if (c.opset() < 9 && c.integer("spatial", 1) == 0) return c.missing("spatial = 0");
   if (c.opset() < 14 && c.output_count() > 1 && (c.wants(1) || c.wants(2))) return c.missing("outputs beside Y");
   DType t = c.dtype(0), wide = c.dtype(3);
@@ -133,6 +134,7 @@ Result<void> lrn(NodeContext& c) {
 
 // At inference dropout is the identity and nothing is dropped.
 Result<void> dropout(NodeContext& c) {
+  if (c.opset() < 7 && c.integer("is_test", 0) == 0) return c.missing("training mode");
   if (c.opset() >= 12 && c.has(2)) {
     auto training = c.dims(2);
     if (!training || training->size() != 1 || !(*training)[0].is(0)) return c.missing("training mode");
@@ -143,14 +145,16 @@ Result<void> dropout(NodeContext& c) {
 }
 
 constexpr OpEntry kNormOps[] = {
+    {"BatchNormalization", 1, 6, 5, 5, "epsilon is_test momentum spatial", batch_norm},
     {"BatchNormalization", 7, kOpsetMax, 5, 5, "epsilon momentum spatial training_mode", batch_norm},
     {"LayerNormalization", 17, kOpsetMax, 2, 3, "axis epsilon stash_type", layer_norm},
     {"RMSNormalization", 23, kOpsetMax, 2, 2, "axis epsilon stash_type", rms_norm},
-    {"InstanceNormalization", 6, kOpsetMax, 3, 3, "epsilon", instance_norm},
+    {"InstanceNormalization", 1, kOpsetMax, 3, 3, "epsilon", instance_norm},
     {"GroupNormalization", 18, kOpsetMax, 3, 3, "epsilon num_groups stash_type", group_norm},
     {"MeanVarianceNormalization", 9, kOpsetMax, 1, 1, "axes", mean_variance_norm},
     {"LpNormalization", 1, kOpsetMax, 1, 1, "axis p", lp_norm},
     {"LRN", 1, kOpsetMax, 1, 1, "alpha beta bias size", lrn},
+    {"Dropout", 1, 6, 1, 1, "is_test ratio", dropout},
     {"Dropout", 7, kOpsetMax, 1, 3, "ratio seed", dropout},
 };
 

@@ -23,7 +23,7 @@ Result<Pads> pads_of(NodeContext& c) {
   if (c.opset() >= 11) {
     given = WEFT_TRY(c.dims_or_bind(1, "pads"));
   } else {
-    for (std::int64_t v : c.integers("pads")) given.push_back(v);
+    for (std::int64_t v : c.integers(c.opset() < 2 ? "paddings" : "pads")) given.push_back(v);
   }
   std::vector<std::int64_t> axes(c.rank(0));
   std::iota(axes.begin(), axes.end(), 0);
@@ -107,6 +107,7 @@ Result<void> space_to_depth(NodeContext& c) {
 }
 
 constexpr OpEntry kPadOps[] = {
+    {"Pad", 1, 1, 1, 1, "mode paddings value", pad},
     {"Pad", 2, kOpsetMax, 1, 4, "mode pads value", pad},
     {"DepthToSpace", 1, kOpsetMax, 1, 1, "blocksize mode", depth_to_space},
     {"SpaceToDepth", 1, kOpsetMax, 1, 1, "blocksize", space_to_depth},

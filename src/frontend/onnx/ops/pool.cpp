@@ -166,7 +166,7 @@ Result<void> global_lp_pool(NodeContext& c) {
 
 constexpr OpEntry kPoolOps[] = {
     {"MaxPool", 1, kOpsetMax, 1, 1, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides", max_pool},
-    {"AveragePool", 7, kOpsetMax, 1, 1, "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides", average_pool},
+    {"AveragePool", 1, kOpsetMax, 1, 1, "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides", average_pool},
     {"LpPool", 2, kOpsetMax, 1, 1, "auto_pad ceil_mode dilations kernel_shape p pads strides", lp_pool},
     {"GlobalAveragePool", 1, kOpsetMax, 1, 1, "", global_average_pool},
     {"GlobalMaxPool", 1, kOpsetMax, 1, 1, "", global_max_pool},

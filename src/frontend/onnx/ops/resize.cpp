@@ -208,12 +208,17 @@ Result<void> resize(NodeContext& c) {
 Result<void> upsample(NodeContext& c) {
   ResizeMode mode = WEFT_TRY(mode_of(c));
   std::vector<float> scales = c.opset() >= 9 ? WEFT_TRY(floats(c, 1, "scales")) : c.reals("scales");
+  if (c.opset() < 7) {
+    if (c.rank(0) != 4) return c.bad("the input is [N, C, H, W]");
+    scales = {1, 1, static_cast<float>(c.real("height_scale", 1)), static_cast<float>(c.real("width_scale", 1))};
+  }
   std::vector<ResizeAxis> axes = all_axes(c);
   WEFT_TRY(set_scales(c, axes, scales, mode));
   return finish(c, std::move(axes), mode);
 }
 
 constexpr OpEntry kResizeOps[] = {
+    {"Upsample", 1, 6, 1, 1, "height_scale mode width_scale", upsample},
     {"Upsample", 7, 8, 1, 1, "mode scales", upsample},
     {"Upsample", 9, 9, 2, 2, "mode", upsample},
     {"Resize", 10, 10, 2, 2, "mode", upsample},

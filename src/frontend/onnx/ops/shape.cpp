@@ -110,6 +110,19 @@ Result<ValueId> converted(NodeContext& c, DType to) {
   return c.b.cast(x, to, c.integer("saturate", 1) != 0);
 }
 
+// Before opset 6 the type is written by name.
+Result<void> cast_by_name(NodeContext& c) {
+  const std::pair<const char*, DType> names[] = {
+      {"FLOAT", DType::F32}, {"DOUBLE", DType::F64}, {"FLOAT16", DType::F16}, {"BOOL", DType::Bool}, {"STRING", DType::Str},
+      {"INT8", DType::I8},   {"INT16", DType::I16},  {"INT32", DType::I32},   {"INT64", DType::I64}, {"UINT8", DType::U8},
+      {"UINT16", DType::U16}, {"UINT32", DType::U32}, {"UINT64", DType::U64}};
+  const std::string wanted = c.text("to", "");
+  for (const auto& [name, to] : names) {
+    if (wanted == name) return c.out(0, WEFT_TRY(converted(c, to))), Result<void>();
+  }
+  return c.bad(fmt::format("unknown element type '{}'", wanted));
+}
+
 Result<void> cast(NodeContext& c) {
   auto to = dtype_from_onnx(c.integer("to", 0));
   if (!to) return c.bad(fmt::format("unknown element type {}", c.integer("to", 0)));
@@ -160,7 +173,10 @@ Result<void> reshape_at_run_time(NodeContext& c) {
 }
 
 Result<void> reshape(NodeContext& c) {
-  auto wanted = c.dims(1);
+  auto wanted = c.opset() < 5 ? Shape() : c.dims(1);
+  if (c.opset() < 5) {
+    for (const std::int64_t size : c.integers("shape")) wanted->push_back(size);
+  }
   const Shape from = c.shape(0);
   if (!wanted) return reshape_at_run_time(c);
   bool allow_zero = c.integer("allowzero", 0) != 0;
@@ -274,8 +290,19 @@ Result<void> expand(NodeContext& c) {
 }
 
 // Each axis becomes (repeat, size), spread and merged.
+// Before opset 6: so many tiles along one axis.
+Result<Shape> repeats_of(NodeContext& c) {
+  if (c.opset() >= 6) return size_operand(c, 1, "repeats");
+  const Shape tiles = WEFT_TRY(size_operand(c, 1, "tiles"));
+  const std::vector<std::int64_t> axis = WEFT_TRY(c.ints(2, "axis"));
+  if (tiles.size() != 1 || axis.size() != 1) return c.bad("tiles and axis are single numbers");
+  Shape repeats(c.rank(0), Dim(1));
+  repeats[WEFT_TRY(c.axis(axis[0], c.rank(0)))] = tiles[0];
+  return repeats;
+}
+
 Result<void> tile(NodeContext& c) {
-  Shape repeats = WEFT_TRY(size_operand(c, 1, "repeats"));
+  Shape repeats = WEFT_TRY(repeats_of(c));
   const Shape from = c.shape(0);
   if (repeats.size() != from.size()) {
     return c.bad("repeats does not name every axis").expected(std::to_string(from.size())).found(std::to_string(repeats.size()));
@@ -454,17 +481,21 @@ constexpr OpEntry kShapeOps[] = {
     {"ConstantOfShape", 9, kOpsetMax, 1, 1, "value", constant_of_shape},
     {"Shape", 1, kOpsetMax, 1, 1, "start end", shape},
     {"Size", 1, kOpsetMax, 1, 1, "", size},
+    {"Cast", 1, 5, 1, 1, "to", cast_by_name},
     {"Cast", 6, kOpsetMax, 1, 1, "to saturate round_mode", cast},
     {"CastLike", 15, kOpsetMax, 2, 2, "saturate round_mode", cast_like},
     {"BitCast", 26, kOpsetMax, 1, 1, "to", bit_cast},
+    {"Reshape", 1, 4, 1, 1, "shape", reshape},
     {"Reshape", 5, kOpsetMax, 2, 2, "allowzero", reshape},
     {"Flatten", 1, kOpsetMax, 1, 1, "axis", flatten},
     {"Squeeze", 1, kOpsetMax, 1, 2, "axes", squeeze},
     {"Unsqueeze", 1, kOpsetMax, 1, 2, "axes", unsqueeze},
     {"Transpose", 1, kOpsetMax, 1, 1, "perm", transpose},
     {"Expand", 8, kOpsetMax, 2, 2, "", expand},
+    {"Tile", 1, 5, 3, 3, "", tile},
     {"Tile", 6, kOpsetMax, 2, 2, "", tile},
-    {"Concat", 4, kOpsetMax, 1, -1, "axis", concat},
+    {"Concat", 1, kOpsetMax, 1, -1, "axis", concat},
+    {"Split", 1, 1, 1, 1, "axis split", split},
     {"Split", 2, kOpsetMax, 1, 2, "axis split num_outputs", split},
     {"Slice", 1, kOpsetMax, 1, 5, "starts ends axes", slice},
 };

@@ -42,15 +42,13 @@ std::string domain_name(std::string_view domain) { return domain.empty() ? "ai.o
 
 Result<void> check_opset(std::int64_t version) {
   if (version >= kOpsetMin && version <= kOpsetMax) return {};
-  const std::string found = fmt::format("{}", version);
   const std::string range = fmt::format("opset {} to {}", kOpsetMin, kOpsetMax);
   if (version <= 0) {
     return user_error("opset-unsupported", fmt::format("opset {} of ai.onnx does not exist", version)).expected(range);
   }
-  return unsupported("opset-unsupported", fmt::format("opset {} of ai.onnx is {} than Weft reads", version,
-                                                      version < kOpsetMin ? "older" : "newer"))
+  return unsupported("opset-unsupported", fmt::format("opset {} of ai.onnx is newer than Weft reads", version))
       .expected(range)
-      .found(found)
+      .found(fmt::format("{}", version))
       .suggest("convert the model with onnx.version_converter");
 }
 

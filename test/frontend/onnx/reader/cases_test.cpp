@@ -1,5 +1,5 @@
 // Every case under test/cases: those of kind SEC that must be refused are, by name, and those that have
-// values are accepted, except for opsets older than Weft reads.
+// values are accepted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,11 +35,6 @@ std::string verdict(const fs::path& folder) {
   return valid ? "" : valid.error().what();
 }
 
-bool uses_old_opset(const fs::path& folder) {
-  auto read = read_model_file((folder / "model.onnx").string());
-  return read && read->opset_imports.at("") < kOpsetMin;
-}
-
 void check_data(const fs::path& folder, const Model& model) {
   const auto check = [&](const char* kind, const std::vector<ValueInfo>& values) {
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -62,10 +57,6 @@ TEST(Cases, AreReadOrRefused) {
     const std::string expect = about.at("expect");
     const std::string said = verdict(folder);
     if (expect == "values") {
-      if (uses_old_opset(folder)) {
-        EXPECT_THAT(said, testing::HasSubstr("opset-unsupported"));
-        continue;
-      }
       EXPECT_EQ(said, "");
       check_data(folder, *read_model_file((folder / "model.onnx").string()));
     } else if (expect == "refuse" && about.at("kind") == "SEC") {
