@@ -14,19 +14,44 @@ using graph::Op;
 // A per-channel vector spread over the input, channels on axis 1.
 ValueId per_channel(NodeContext& c, ValueId v, const Shape& shape) { return c.b.broadcast_in(v, shape, {1}); }
 
+struct Moments {
+  ValueId mean, variance;  // per channel
+};
+
+// Of the batch, in f32 at least; the running ones move towards them.
+Moments batch_moments(NodeContext& c) {
+  const DType t = c.dtype(0), wide = bits(t) < 32 ? DType::F32 : t;
+  const ValueId x = c.b.cast(c.in(0), wide);
+  std::vector<std::int64_t> axes{0};
+  for (std::int64_t a = 2; a < c.rank(0); ++a) axes.push_back(a);
+  const ValueId centre = ops::mean(c.b, x, axes, false);
+  const ValueId off = c.b.binary(Op::Sub, x, per_channel(c, centre, c.shape(0)));
+  const ValueId variance = ops::mean(c.b, c.b.binary(Op::Mul, off, off), axes, false);
+  const Moments found{c.b.cast(centre, c.dtype(3)), c.b.cast(variance, c.dtype(4))};
+  const double momentum = c.real("momentum", 0.9);
+  const auto moved = [&](ValueId old, ValueId now) {
+    const DType own = c.b.dtype(old);
+    return c.b.binary(Op::Add, c.b.binary(Op::Mul, old, c.b.scalar(own, momentum)), c.b.binary(Op::Mul, now, c.b.scalar(own, 1 - momentum)));
+  };
+  c.out(1, moved(c.in(3), found.mean));
+  c.out(2, moved(c.in(4), found.variance));
+  return found;
+}
+
 Result<void> batch_norm(NodeContext& c) {
   const bool training = c.opset() < 7 ? c.integer("is_test", 0) == 0 : c.integer("training_mode", 0) != 0;
-  if (training) return c.missing("training mode");
+  if (training && c.opset() < 14) return c.missing("training mode");
   if (c.opset() < 9 && c.integer("spatial", 1) == 0) return c.missing("spatial = 0");
   if (c.opset() < 14 && c.output_count() > 1 && (c.wants(1) || c.wants(2))) return c.missing("outputs beside Y");
   DType t = c.dtype(0), wide = c.dtype(3);
   if (c.rank(0) < 1) return c.bad("X has no channel axis");
-  // One multiplier and one offset per channel: both fold when the statistics are constants.
-  ValueId deviation = c.b.unary(Op::Sqrt, c.b.binary(Op::Add, c.in(4), c.b.scalar(c.dtype(4), c.real("epsilon", 1e-5))));
-  ValueId scale = c.b.binary(Op::Div, c.b.cast(c.in(1), wide), c.b.cast(deviation, wide));
-  ValueId offset = c.b.binary(Op::Sub, c.b.cast(c.in(2), wide), c.b.binary(Op::Mul, c.in(3), scale));
-  const Shape shape = c.shape(0);
   if (c.rank(0) == 1) return c.missing("an input of rank 1");
+  const Moments by = training ? batch_moments(c) : Moments{c.in(3), c.in(4)};
+  // One multiplier and one offset per channel: both fold when the statistics are constants.
+  ValueId deviation = c.b.unary(Op::Sqrt, c.b.binary(Op::Add, by.variance, c.b.scalar(c.dtype(4), c.real("epsilon", 1e-5))));
+  ValueId scale = c.b.binary(Op::Div, c.b.cast(c.in(1), wide), c.b.cast(deviation, wide));
+  ValueId offset = c.b.binary(Op::Sub, c.b.cast(c.in(2), wide), c.b.binary(Op::Mul, by.mean, scale));
+  const Shape shape = c.shape(0);
   ValueId y = c.b.binary(Op::Mul, c.b.cast(c.in(0), wide), per_channel(c, scale, shape));
   c.out(0, c.b.cast(c.b.binary(Op::Add, y, per_channel(c, offset, shape)), t));
   return {};
@@ -137,7 +162,10 @@ Result<void> dropout(NodeContext& c) {
   if (c.opset() < 7 && c.integer("is_test", 0) == 0) return c.missing("training mode");
   if (c.opset() >= 12 && c.has(2)) {
     auto training = c.dims(2);
-    if (!training || training->size() != 1 || !(*training)[0].is(0)) return c.missing("training mode");
+    const Tensor* ratio = c.has(1) ? c.constant(1) : nullptr;
+    const bool drops_none = ratio && ratio->size() == 1 && ratio->f64(0) == 0;
+    const bool inference = training && training->size() == 1 && (*training)[0].is(0);
+    if (!inference && !drops_none) return c.missing("training mode");
   }
   c.out(0, c.in(0));
   c.out(1, c.b.splat({c.opset() < 10 ? c.dtype(0) : DType::Bool, c.shape(0)}, 1));
