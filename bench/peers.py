@@ -1,18 +1,24 @@
 #!/usr/bin/env python3
 """The zoo's models through Weft and its peers, alternating in the same minutes: speed, start, memory, one table.
 
-    python bench/peers.py [NAME...] [--threads 2] [--rounds 2] [--seconds 1] [--peers onnxruntime,openvino] [--csv FILE]
+    python bench/peers.py [NAME...] [--threads 2] [--rounds 2] [--seconds 1] [--start-only] [--peers onnxruntime,openvino] [--csv FILE]
 
 Every engine runs in processes of its own, in turn, `rounds` times; the best round's median counts. Peers that are not
-installed are left out by name (`pip install onnxruntime openvino`). OpenVINO runs with its f32 hint. Cold start is
-process to first result, for Weft without its cache; a peer's includes its import, which stands beside. The ratio is the best
-peer's time over Weft's: above 1 Weft is faster.
+installed are left out by name (`pip install onnxruntime openvino`). OpenVINO runs with its f32 hint.
+
+Start is whole process to first result: what a process of the engine does from its start until it has written a result,
+its end included. For Weft cold is without its cache, warm with what an earlier process left there; of a peer the import of
+Python, numpy and itself stands beside and does not count in the ratios. MB is the largest resident set until the first
+result, of which a peer's import is a part that it cannot do without. Ratios: the best peer's time of a run over Weft's
+(above 1 Weft is faster); Weft's cold start, warm start and memory over the first peer's (below 1 Weft needs less).
+--start-only leaves the time of a run out, which takes most of the minutes.
 """
 import argparse
 import csv
 import importlib.util
 import json
 import math
+import os
 import pathlib
 import subprocess
 import sys
@@ -36,6 +42,7 @@ feed = dict(np.load(inputs))
 run()
 first = time.perf_counter()
 rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+if seconds == 0: print(json.dumps(dict(ms=float("nan"), start=first - begin, importing=imported - begin, mb=rss / 1024))); sys.exit()
 run()
 times, start = [], time.perf_counter()
 while len(times) < 10 or time.perf_counter() - start < seconds:
@@ -62,7 +69,7 @@ run = lambda: r.infer(feed)
 def run_peer(peer, path, inputs, args):
     imports, load = PEERS[peer]
     done = subprocess.run([sys.executable, "-c", MEASURE.format(imports=imports, load=load), str(path), str(args.threads),
-                           str(args.seconds), str(inputs)], capture_output=True, text=True)
+                           str(0 if args.start_only else args.seconds), str(inputs)], capture_output=True, text=True)
     return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
 
 
@@ -72,23 +79,26 @@ def run_weft_bench(arguments, args):
     return json.loads(done.stdout) if done.returncode == 0 else None
 
 
-def run_weft(arguments, args):
-    found = run_weft_bench(arguments, args)
-    if found is None:
+def run_once(command, environment):
+    """Seconds and peak MB of a process; None when it fails."""
+    begin = time.perf_counter()
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return None if status else (time.perf_counter() - begin, usage.ru_maxrss / 1024)
+
+
+def run_weft(arguments, args, folder):
+    environment = dict(os.environ, WEFT_CACHE_DIR=str(folder / "cache"))
+    run = [args.weft, "run", *arguments, "--precision", args.precision]
+    cold = run_once([*run, "--no-cache"], environment)
+    if cold is None:
         return None
-    begin = time.perf_counter()
-    once = subprocess.run(["/usr/bin/env", sys.executable, "-c",
-                           "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL);"
-                           "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)",
-                           args.weft, "run", *arguments, "--no-cache"], capture_output=True, text=True)
-    seconds = time.perf_counter() - begin
-    return dict(ms=found["median_ms"], start=seconds - args.python, importing=0.0, mb=int(once.stdout) / 1024)
-
-
-def python_start():
-    begin = time.perf_counter()
-    subprocess.run(["/usr/bin/env", sys.executable, "-c", "import resource, subprocess, sys"], check=True)
-    return time.perf_counter() - begin
+    if not (folder / "cache").exists():
+        run_once(run, environment)  # fills the cache
+    warm = run_once(run, environment) or (float("nan"), float("nan"))
+    found = None if args.start_only else run_weft_bench(arguments, args)
+    return dict(ms=found["median_ms"] if found else float("nan"), start=cold[0], importing=0.0, mb=cold[1], warm=warm[0], warm_mb=warm[1])
 
 
 def measure(name, peers, args):
@@ -101,7 +111,7 @@ def measure(name, peers, args):
         arguments = weft_arguments(path, inputs, folder, args.threads)
         for _ in range(args.rounds):
             for engine in ["weft", *peers]:
-                found = run_weft(arguments, args) if engine == "weft" else run_peer(engine, path, folder / "inputs.npz", args)
+                found = run_weft(arguments, args, folder) if engine == "weft" else run_peer(engine, path, folder / "inputs.npz", args)
                 if found is not None:
                     kept = best.setdefault(engine, found)
                     best[engine] = {k: min(kept[k], found[k]) for k in found}
@@ -111,13 +121,15 @@ def measure(name, peers, args):
 def cells(result, engine, best_ms):
     r = result.get(engine)
     if r is None:
-        return ["-", "-", "-"]
-    start = f"{r['start']:.2f}" + (f" ({r['importing']:.2f})" if r["importing"] else "")
-    return [f"**{r['ms']:.2f}**" if r["ms"] == best_ms else f"{r['ms']:.2f}", start, f"{r['mb']:.0f}"]
+        return ["-"] * (5 if engine == "weft" else 3)
+    ms = f"**{r['ms']:.2f}**" if r["ms"] == best_ms else f"{r['ms']:.2f}" if r["ms"] == r["ms"] else "-"
+    if "warm" in r:
+        return [ms, f"{r['start']:.3f}", f"{r['warm']:.3f}", f"{r['mb']:.0f}", f"{r['warm_mb']:.0f}"]
+    return [ms, f"{r['start'] - r['importing']:.3f} (+{r['importing']:.2f})", f"{r['mb']:.0f}"]
 
 
 def geomean(values):
-    values = [v for v in values if v and v > 0]
+    values = [v for v in values if v == v and v > 0]
     return math.exp(sum(map(math.log, values)) / len(values)) if values else float("nan")
 
 
@@ -132,30 +144,37 @@ def main():
     parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--csv", type=pathlib.Path)
     parser.add_argument("--precision", default="highest")
+    parser.add_argument("--start-only", action="store_true")
     args = parser.parse_args()
     peers = [p for p in args.peers.split(",") if importlib.util.find_spec(p)]
-    args.python = min(python_start() for _ in range(3))
     print(f"{cpu_name()}, {args.threads} threads; ms a run, seconds to the first result (of which import), peak MB\n")
-    head = ["model", *(f"{e} {what}" for e in ["weft", *peers] for what in ["ms", "start", "MB"]), "ratio", "start ratio", "MB ratio"]
+    weft_columns = [f"weft {what}" for what in ["ms", "cold s", "warm s", "cold MB", "warm MB"]]
+    peer_columns = [f"{e} {what}" for e in peers for what in ["ms", "s (+ import)", "MB"]]
+    head = ["model", *weft_columns, *peer_columns, "speed", "cold", "warm", "MB", "warm MB"]
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head), flush=True)
     rows, ratios = [], []
     for name in args.names or [*zoo.catalogue(), *zoo.wheel_catalogue()]:
         result = measure(name, peers, args)
-        best_ms = min((r["ms"] for r in result.values()), default=None)
+        best_ms = min((r["ms"] for r in result.values() if r["ms"] == r["ms"]), default=None)
         others = [result[p] for p in peers if p in result]
-        compared = [""] * 3
+        compared = [""] * 5
         if "weft" in result and others:
             mine, first = result["weft"], others[0]
-            ratio = (min(o["ms"] for o in others) / mine["ms"], mine["start"] / (first["start"] - first["importing"]), mine["mb"] / first["mb"])
+            start = first["start"] - first["importing"]
+            ratio = (min(o["ms"] for o in others) / mine["ms"], mine["start"] / start, mine["warm"] / start, mine["mb"] / first["mb"],
+                     mine["warm_mb"] / first["mb"])
             ratios.append(ratio)
-            compared = [f"{r:.2f}" for r in ratio]
+            compared = [f"{r:.2f}" if r == r else "-" for r in ratio]
         line = [name, *(c for e in ["weft", *peers] for c in cells(result, e, best_ms)), *compared]
         rows.append(line)
         print("| " + " | ".join(line) + " |", flush=True)
     if ratios:
-        speed, start, memory = (geomean(r[k] for r in ratios) for k in range(3))
-        print(f"\ngeometric means over {len(ratios)} models: speed {speed:.2f} x the best peer (worst {min(r[0] for r in ratios):.2f}), "
-              f"cold start {start:.2f} x and peak memory {memory:.2f} x {peers[0]}'s")
+        speed, cold, warm, memory, warm_memory = (geomean(r[k] for r in ratios) for k in range(5))
+        if not args.start_only:
+            print(f"\ngeometric means over {len(ratios)} models: speed {speed:.2f} x the best peer (worst {min(r[0] for r in ratios):.2f})")
+        print(f"\nof {peers[0]}'s, geometric mean and worst: cold start {cold:.2f} ({max(r[1] for r in ratios):.2f}), warm start {warm:.2f} "
+              f"({max(r[2] for r in ratios):.2f}), peak memory {memory:.2f} ({max(r[3] for r in ratios):.2f}), warm {warm_memory:.2f} "
+              f"({max(r[4] for r in ratios):.2f})")
     if args.csv:
         with args.csv.open("w", newline="") as out:
             csv.writer(out).writerows([head, *rows])

@@ -41,6 +41,7 @@ struct LoadOptions {
   std::map<std::string, std::int64_t> sizes;       // named sizes that are fixed when loading
   std::set<std::string> given;                     // inputs with a default value that are to be inputs all the same
   std::map<std::string, Tensor> known;             // inputs that are compiled in with these values: no inputs any more
+  bool cache = true;                               // look the model up in the compile cache, so that it need not be read
 };
 
 class WEFT_API Model {

@@ -25,7 +25,8 @@ void add_sizes(const onnx::Model& source, const std::map<std::string, Tensor>& i
 // Sizes that might be equal were taken to be: whether they are for these inputs. Otherwise one of them is 1, and what
 // holds it is spread out.
 bool takes(const Model& model, const std::map<std::string, Tensor>& inputs) {
-  const graph::Graph& g = *model.state->graph;
+  if (!model.state->is_imported()) return true;  // what is stored takes any
+  const graph::Graph& g = *model.state->graph();
   std::vector<std::vector<std::int64_t>> shapes;
   for (const Port& port : model.inputs()) {
     const auto given = inputs.find(port.name);

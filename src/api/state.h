@@ -13,11 +13,27 @@ namespace weft {
 
 struct Model::State {
   std::string path;
-  onnx::Model source;
-  onnx::ImportOptions how;  // `source` became `graph` with these
-  std::shared_ptr<const graph::Graph> graph;
+  onnx::ImportOptions how;  // the file became the graph with these
+  bool cache = true;
+  std::string content;      // of the file; empty: it is not looked up in the cache
   std::vector<Port> inputs, outputs;
-  double load_ms = 0, import_ms = 0;
+  DimFacts facts;           // of the sizes of inputs
+  double hash_ms = 0;
+  mutable double load_ms = 0, import_ms = 0;
+
+  // Read and imported when first asked for; a file that is gone or another by then is an error that is thrown.
+  const onnx::Model& source() const;
+  const std::shared_ptr<const graph::Graph>& graph() const;
+  bool is_imported() const { return graph_ != nullptr; }
+  Result<void> import();                                      // now, with the ports
+  void set_graph(std::shared_ptr<const graph::Graph> graph);  // of a model that comes from no file
+
+ private:
+  Result<onnx::Imported> read() const;
+  void need() const;
+  mutable std::mutex mutex_;
+  mutable onnx::Model source_;
+  mutable std::shared_ptr<const graph::Graph> graph_;
 };
 
 struct Program::State {
@@ -27,6 +43,7 @@ struct Program::State {
   compiler::Compiled compiled;                            // cpu
   std::unique_ptr<const runtime::Executable> executable; // cpu
   CompileStats stats;
+  double find_ms = 0, store_ms = 0;                       // in the cache
   // Without forms of operators that need finite values: made when a run first meets one that is not.
   CompileOptions exact_options;
   mutable std::once_flag exact_once;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "api/state.h"
+#include "api/stored.h"
 #include "compile/clock.h"
 #include "frontend/onnx/reader/reader.h"
 #include "frontend/onnx/reader/validate.h"
@@ -59,25 +60,57 @@ const std::vector<Port>& Program::outputs() const { return state ? state->model-
 const CompileStats& Program::stats() const { return state ? state->stats : kNoStats; }
 const char* version() { return "0.1.0"; }
 
+Result<onnx::Imported> Model::State::read() const {
+  {
+    compiler::Clock clock(load_ms);
+    source_ = WEFT_TRY(onnx::read_model_file(path));
+    WEFT_TRY(onnx::validate(source_));
+  }
+  compiler::Clock clock(import_ms);
+  return onnx::import_model(source_, how);
+}
+
+Result<void> Model::State::import() {
+  onnx::Imported imported = WEFT_TRY(read());
+  inputs = ports(imported.graph, imported.graph.inputs(), imported.input_names);
+  outputs = ports(imported.graph, imported.graph.outputs(), imported.output_names);
+  facts = imported.graph.facts;
+  graph_ = std::make_shared<graph::Graph>(std::move(imported.graph));
+  return {};
+}
+
+void Model::State::need() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (graph_) return;
+  if (content_of(path) != content) throw user_error("model-changed", "the model's file is another than when it was loaded").at(path);
+  graph_ = std::make_shared<graph::Graph>(read().value().graph);
+}
+
+const onnx::Model& Model::State::source() const {
+  need();
+  return source_;
+}
+
+const std::shared_ptr<const graph::Graph>& Model::State::graph() const {
+  need();
+  return graph_;
+}
+
+void Model::State::set_graph(std::shared_ptr<const graph::Graph> graph) { graph_ = std::move(graph); }
+
 Result<Model> load(const std::string& path, const LoadOptions& options) {
   return at_the_edge([&]() -> Result<Model> {
     auto state = std::make_shared<Model::State>();
     state->path = path;
-    {
-      compiler::Clock clock(state->load_ms);
-      state->source = WEFT_TRY(onnx::read_model_file(path));
-      WEFT_TRY(onnx::validate(state->source));
+    state->cache = options.cache;
+    state->how = {options.ranges, options.sizes, options.given, options.known};
+    if (options.cache) {
+      compiler::Clock clock(state->hash_ms);
+      state->content = content_of(path);
+      if (find_model(*state)) return Model{std::move(state)};
     }
-    compiler::Clock clock(state->import_ms);
-    onnx::ImportOptions& how = state->how;
-    how.ranges = options.ranges;
-    how.fixed = options.sizes;
-    how.given = options.given;
-    how.known = options.known;
-    onnx::Imported imported = WEFT_TRY(onnx::import_model(state->source, how));
-    state->inputs = ports(imported.graph, imported.graph.inputs(), imported.input_names);
-    state->outputs = ports(imported.graph, imported.graph.outputs(), imported.output_names);
-    state->graph = std::make_shared<graph::Graph>(std::move(imported.graph));
+    WEFT_TRY(state->import());
+    if (state->source().has_external_data) state->content.clear();  // it says nothing of those files
     return Model{std::move(state)};
   });
 }
@@ -119,10 +152,23 @@ Result<Program> compile(const Model& model, const CompileOptions& options) {
     const compiler::Options how = WEFT_TRY(compiler_options(options));
     state->exact_options = options;
     state->exact_options.passes_off.push_back("winograd");
-    state->compiled = WEFT_TRY(compiler::compile(*model.state->graph, how));
+    bool found = false;
+    {
+      compiler::Clock clock(state->find_ms);
+      found = find_program(*state, options, how);
+    }
+    if (found) {
+      state->stats.compile_ms = state->find_ms;
+      return Program{std::move(state)};
+    }
+    state->compiled = WEFT_TRY(compiler::compile(*model.state->graph(), how));
     state->executable = std::make_unique<runtime::Executable>(state->compiled.plan);
     const compiler::Report& r = state->compiled.report;
     state->stats = {r.total_ms, r.nodes, r.prims, r.loops, r.kernels, r.unique_kernels, r.host_steps, r.from_cache};
+    {
+      compiler::Clock clock(state->store_ms);
+      store_program(*state, options, how);
+    }
     return Program{std::move(state)};
   });
 }
@@ -132,7 +178,7 @@ Result<void> Program::run_into(const std::vector<Tensor>& inputs, std::vector<Te
   return at_the_edge([&]() -> Result<void> {
     if (!state) return user_error("no-program", "this program was never compiled").suggest("use what weft::compile returns");
     if (!state->executable) {
-      return deliver(WEFT_TRY(graph::interpret(*state->model->graph, inputs)), state->model->outputs, outputs);
+      return deliver(WEFT_TRY(graph::interpret(*state->model->graph(), inputs)), state->model->outputs, outputs);
     }
     runtime::RunOptions how;
     how.threads = state->threads;

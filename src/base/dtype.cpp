@@ -192,6 +192,11 @@ std::optional<DType> dtype_from_npy(std::string_view descr) {
   return std::nullopt;
 }
 
+std::size_t alignment(DType t) {
+  const int width = bits(t);
+  return width <= 8 ? 1 : static_cast<std::size_t>(width < 64 ? width : 64) / 8;
+}
+
 std::optional<std::size_t> storage_bytes(DType t, std::int64_t count) {
   if (count < 0) return std::nullopt;
   const int width = bits(t);

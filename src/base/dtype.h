@@ -42,6 +42,7 @@ std::optional<DType> dtype_from_npy(std::string_view descr);
 
 // Bytes that `count` elements take in memory (packed types round up to whole bytes); nullopt on overflow.
 std::optional<std::size_t> storage_bytes(DType t, std::int64_t count);
+std::size_t alignment(DType t);  // in bytes, of an element in memory
 
 // Narrow floats. From: exact. To: round to nearest even; `saturate` clamps to the largest finite value (and maps
 // infinities to it), otherwise overflow gives infinity, or NaN where the type has no infinity.

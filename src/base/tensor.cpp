@@ -8,6 +8,9 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <new>
+
+#include "base/bytes.h"
 
 namespace weft {
 namespace {
@@ -95,6 +98,100 @@ Tensor Tensor::view(DType dtype, std::vector<std::int64_t> shape, const void* da
   return t;
 }
 
+Tensor Tensor::view_anywhere(DType dtype, std::vector<std::int64_t> shape, const void* data,
+                             std::shared_ptr<const void> owner) {
+  Tensor t = view(dtype, std::move(shape), data, std::move(owner));
+  if (reinterpret_cast<std::uintptr_t>(data) % alignment(dtype) != 0) {
+    t.deferred_ = std::make_shared<Deferred>();
+    t.deferred_->data = static_cast<const std::byte*>(data);
+    t.deferred_->shape = t.shape_;
+    t.deferred_->strides = row_major_strides(t.shape_);
+  }
+  return t;
+}
+
+Tensor Tensor::permuted(const std::vector<int>& order) const {
+  WEFT_CHECK(!is_string(dtype_) && bits(dtype_) % 8 == 0, std::string("axes of packed ") + name(dtype_));
+  WEFT_CHECK(order.size() == shape_.size(), "an order of other axes");
+  const bool elsewhere = deferred_ != nullptr && deferred_->shape == shape_;
+  const std::vector<std::int64_t> strides = elsewhere ? deferred_->strides : row_major_strides(shape_);
+  Tensor t = *this;
+  t.writable_ = false;
+  t.data_ = elsewhere ? static_cast<const void*>(deferred_->data) : data();
+  t.deferred_ = std::make_shared<Deferred>();
+  t.deferred_->data = static_cast<const std::byte*>(t.data_);
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    t.shape_[k] = shape_[order[k]];
+    t.deferred_->strides.push_back(strides[order[k]]);
+  }
+  t.deferred_->shape = t.shape_;
+  // Memory that only this tensor's copy of `deferred_` owns must outlive the new one.
+  t.owner_ = std::make_shared<Tensor>(*this);
+  return t;
+}
+
+Tensor::Deferred::~Deferred() { std::free(copy.load()); }
+
+namespace {
+
+bool in_order(const Tensor::Deferred& from) { return from.strides == row_major_strides(from.shape); }
+
+template <class T>
+void gather(const Tensor::Deferred& from, T* to) {
+  std::vector<std::int64_t> at(from.shape.size(), 0);
+  const std::int64_t inner = from.shape.back(), step = from.strides.back() * static_cast<std::int64_t>(sizeof(T));
+  std::int64_t rows = 1;
+  for (std::size_t k = 0; k + 1 < from.shape.size(); ++k) rows *= from.shape[k];
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::int64_t start = 0;
+    for (std::size_t k = 0; k + 1 < at.size(); ++k) start += at[k] * from.strides[k];
+    const std::byte* source = from.data + start * static_cast<std::int64_t>(sizeof(T));
+    for (std::int64_t i = 0; i < inner; ++i) std::memcpy(to++, source + i * step, sizeof(T));
+    for (std::size_t k = at.size() - 1; k-- > 0;) {
+      if (++at[k] < from.shape[k]) break;
+      at[k] = 0;
+    }
+  }
+}
+
+struct Pair {
+  std::uint64_t low, high;  // of a complex number
+};
+
+void gather(const Tensor::Deferred& from, int width, void* to) {
+  switch (width) {
+    case 8: return gather(from, static_cast<std::uint8_t*>(to));
+    case 16: return gather(from, static_cast<std::uint16_t*>(to));
+    case 32: return gather(from, static_cast<std::uint32_t*>(to));
+    case 64: return gather(from, static_cast<std::uint64_t*>(to));
+    default: return gather(from, static_cast<Pair*>(to));
+  }
+}
+
+}  // namespace
+
+// Two threads may both copy; one copy stays.
+const void* Tensor::copied() const {
+  if (const void* made = deferred_->copy.load(std::memory_order_acquire)) return made;
+  const std::size_t bytes = byte_size();
+  void* memory = allocate(bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  if (in_order(*deferred_)) {
+    if (bytes > 0) std::memcpy(memory, deferred_->data, bytes);
+  } else if (bytes > 0) {
+    gather(*deferred_, bits(dtype_), memory);
+  }
+  MappedFile::release(deferred_->data, bytes);
+  void* made = nullptr;
+  if (deferred_->copy.compare_exchange_strong(made, memory, std::memory_order_acq_rel)) return memory;
+  std::free(memory);
+  return made;
+}
+
+const void* Tensor::bytes() const {
+  return deferred_ == nullptr || in_order(*deferred_) ? data_ : copied();
+}
+
 Tensor Tensor::mutable_view(DType dtype, std::vector<std::int64_t> shape, void* data,
                             std::shared_ptr<const void> owner) {
   Tensor t = view(dtype, std::move(shape), data, std::move(owner));
@@ -180,6 +277,9 @@ std::uint64_t Tensor::content_hash() const {
   add(static_cast<std::int64_t>(dtype_));
   add(rank());
   for (std::int64_t d : shape_) add(d);
+  if (deferred_ != nullptr && !in_order(*deferred_)) {
+    for (std::int64_t step : deferred_->strides) add(step);
+  }
   if (is_string(dtype_)) {
     for (const std::string& s : string_values()) {
       add(static_cast<std::int64_t>(s.size()));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -14,6 +15,7 @@
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/work.h"
+#include "compile/code.h"
 #include "runtime/pool.h"
 
 namespace weft::cli {
@@ -29,10 +31,18 @@ double now_ms() {
 }
 
 struct Figures {
-  double first_ms = 0;
+  double first_ms = 0, first_end = 0;  // first_end: on the clock
+  std::int64_t first_rss = 0;          // the most memory until then
   std::vector<double> runs_ms;  // sorted
   double quantile(double q) const { return runs_ms[static_cast<std::size_t>(q * static_cast<double>(runs_ms.size() - 1))]; }
 };
+
+// The most memory that this process had, weights mapped from files included.
+std::int64_t peak_rss_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return std::int64_t{usage.ru_maxrss} * 1024;
+}
 
 // Runs until the time is up, at least five times; outputs go into the same memory each time.
 Result<Figures> measure(const Program& program, const std::vector<Tensor>& inputs, double seconds) {
@@ -40,7 +50,9 @@ Result<Figures> measure(const Program& program, const std::vector<Tensor>& input
   std::vector<Tensor> outputs;
   const double start = now_ms();
   WEFT_TRY(program.run_into(inputs, outputs));
-  figures.first_ms = now_ms() - start;
+  figures.first_end = now_ms();
+  figures.first_ms = figures.first_end - start;
+  figures.first_rss = peak_rss_bytes();
   Progress progress;
   const double begin = now_ms(), end = begin + 1000 * seconds;
   for (double t = begin; t < end || figures.runs_ms.size() < 5;) {
@@ -56,27 +68,64 @@ Result<Figures> measure(const Program& program, const std::vector<Tensor>& input
   return figures;
 }
 
-// The most memory that this process had, weights mapped from files included.
-std::int64_t peak_rss_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return std::int64_t{usage.ru_maxrss} * 1024;
+// Of the processor, before main and the command line: the loader and static initialisers.
+double start_ms() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) * 1e3 + static_cast<double>(used.tv_nsec) / 1e6;
 }
 
-// Where the time before the first run went.
-nlohmann::ordered_json stages_of(const Model& model, const Program& program) {
-  nlohmann::ordered_json stages;
-  stages["load"] = model.state->load_ms;
-  stages["import"] = model.state->import_ms;
-  for (const auto& [stage, ms] : compiler::stage_times(program.state->compiled.report)) stages[stage] = ms;
-  return stages;
+// Where the time until the first result went. Stages follow each other; their parts are listed under them.
+class TimeReport {
+ public:
+  TimeReport(double start, double begin) : begin_(begin - start) { add("start", start); }
+  void add(const char* stage, double ms) {
+    stages_[stage] = ms;
+    explained_ += ms;
+  }
+  void add_part(const char* stage, const char* part, double ms) { parts_[stage][part] = ms; }
+  double all(double end) const { return end - begin_; }
+  nlohmann::ordered_json json(double end) const {
+    nlohmann::ordered_json j = stages_;
+    j["other"] = all(end) - explained_;
+    j["all"] = all(end);
+    return {{"stages_ms", j}, {"parts_ms", parts_}};
+  }
+
+ private:
+  nlohmann::ordered_json stages_, parts_ = nlohmann::ordered_json::object();
+  double begin_ = 0, explained_ = 0;
+};
+
+void add_stages(TimeReport& report, const Model& model, const Program& program, double inputs_ms, double first_run_ms) {
+  report.add("hash and look up", model.state->hash_ms);
+  report.add("load", model.state->load_ms);
+  report.add("import", model.state->import_ms);
+  report.add("inputs", inputs_ms);
+  report.add("find program", program.state->find_ms);
+  for (const compiler::StageTime& t : compiler::stage_times(program.state->compiled.report)) {
+    t.within ? report.add_part(t.within, t.stage, t.ms) : report.add(t.stage, t.ms);
+  }
+  report.add("store program", program.state->store_ms);
+  report.add("first run", first_run_ms);
+  if (!program.state->compiled.code) return;
+  const compiler::CodeTimes code = program.state->compiled.code->times();
+  const compiler::Report& r = program.state->compiled.report;
+  report.add_part("first run", "kernels of these sizes", code.wall_ms);
+  report.add_part("first run", "kernel", code.kernel_ms - r.kernel_ms);
+  report.add_part("first run", "llvm ir", code.emit_ms - r.emit_ms);
+  report.add_part("first run", "llvm code", code.codegen_ms - r.llvm_ms);
 }
 
 Result<nlohmann::ordered_json> figures_of(const BenchArguments& arguments) {
+  TimeReport report(start_ms(), now_ms());
   const Model model = WEFT_TRY(load_model(arguments));
+  const double before_inputs = now_ms();
   const std::vector<Tensor> inputs = WEFT_TRY(model_inputs(model, arguments));
+  const double inputs_ms = now_ms() - before_inputs;
   const Program program = WEFT_TRY(compile_model(model, arguments));
   const Figures times = WEFT_TRY(measure(program, inputs, arguments.seconds));
+  add_stages(report, model, program, inputs_ms, times.first_ms);
   nlohmann::ordered_json j;
   j["model"] = arguments.path;
   j["target"] = arguments.target;
@@ -89,7 +138,10 @@ Result<nlohmann::ordered_json> figures_of(const BenchArguments& arguments) {
   j["compile_ms"] = program.stats().compile_ms;
   j["from_cache"] = program.stats().from_cache;
   j["first_run_ms"] = times.first_ms;
+  j["start_to_first_result_ms"] = report.all(times.first_end);
+  j["first_result_rss_bytes"] = times.first_rss;
   j["peak_rss_bytes"] = peak_rss_bytes();
+  if (arguments.time_report) j.update(report.json(times.first_end));
   if (!program.state->executable) return j;
   const runtime::Plan& plan = program.state->executable->plan();
   std::vector<std::vector<std::int64_t>> shapes;
@@ -108,7 +160,6 @@ Result<nlohmann::ordered_json> figures_of(const BenchArguments& arguments) {
   j["flops"] = work.flops;
   j["bytes_compulsory"] = work.bytes_compulsory;
   j["bytes_moved"] = work.bytes_moved;
-  if (arguments.time_report) j["stages_ms"] = stages_of(model, program);
   j["gflops_per_s"] = work.flops / (times.quantile(0.5) * 1e6);
   return j;
 }
@@ -123,6 +174,14 @@ std::string value_text(const std::string& key, const nlohmann::ordered_json& val
   return value.is_number_integer() ? fmt::format("{}", value.get<std::int64_t>()) : fmt::format("{:.2f}", number);
 }
 
+void print_times(const nlohmann::ordered_json& times, int indent) {
+  for (const auto& [name, value] : times.items()) {
+    fmt::print("{:{}}{:<{}}", "", indent, name, 28 - indent);
+    value.is_object() ? fmt::print("\n") : fmt::print("{:>10.2f}\n", value.get<double>());
+    if (value.is_object()) print_times(value, indent + 2);
+  }
+}
+
 Result<int> bench(const BenchArguments& arguments) {
   const nlohmann::ordered_json figures = WEFT_TRY(figures_of(arguments));
   if (arguments.json) {
@@ -135,7 +194,7 @@ Result<int> bench(const BenchArguments& arguments) {
       continue;
     }
     fmt::print("{}\n", key);
-    for (const auto& [part, ms] : value.items()) fmt::print("  {:<24}{:>10.2f}\n", part, ms.get<double>());
+    print_times(value, 2);
   }
   return kSuccess;
 }

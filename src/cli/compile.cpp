@@ -55,10 +55,13 @@ class Sink {
 
 void print_report(const compiler::Report& r) {
   Table table({"stage", "ms"});
-  for (const auto& [stage, ms] : compiler::stage_times(r)) table.row({stage, fmt::format("{:.2f}", ms)});
+  for (const compiler::StageTime& t : compiler::stage_times(r)) {
+    table.row({fmt::format("{}{}", t.within ? "  " : "", t.stage), fmt::format("{:.2f}", t.ms)});
+  }
+  table.row({"all", fmt::format("{:.2f}", r.total_ms)});
   print(table);
-  fmt::print("\n{} nodes, {} prims, {} loops, {} kernels, {} unique kernels, {} host steps{}\n", r.nodes, r.prims, r.loops,
-             r.kernels, r.unique_kernels, r.host_steps, r.from_cache ? ", code from the cache" : "");
+  fmt::print("\n{} nodes, {} prims, {} loops, {} kernels, {} unique kernels ({} compiled, the rest when a run takes them), {} host steps{}\n", r.nodes, r.prims, r.loops,
+             r.kernels, r.unique_kernels, r.compiled_kernels, r.host_steps, r.from_cache ? ", code from the cache" : "");
 }
 
 Result<int> compile(const CompileArguments& arguments) {
@@ -72,7 +75,7 @@ Result<int> compile(const CompileArguments& arguments) {
       sink.add(stage, name, text);
     };
   }
-  const compiler::Compiled compiled = WEFT_TRY(compiler::compile(*model.state->graph, options));
+  const compiler::Compiled compiled = WEFT_TRY(compiler::compile(*model.state->graph(), options));
   WEFT_TRY(sink.finish());
   if (arguments.emit.empty() && arguments.output_dir.empty()) print_report(compiled.report);
   return kSuccess;
@@ -82,16 +85,16 @@ Result<int> compile(const CompileArguments& arguments) {
 Result<int> check_text(const CompileArguments& arguments) {
   const Model model = WEFT_TRY(load_model(arguments));
   TextCheck check;
-  check.add("graph", "as imported", graph::print(*model.state->graph));
+  check.add("graph", "as imported", graph::print(*model.state->graph()));
   compiler::Options options = WEFT_TRY(compiler_options(compile_options(arguments)));
   options.code = false;
   options.dump_stages = joined(kParsedStages, ",");
   options.dump = [&](const std::string& stage, const std::string& name, const std::string& text) {
     check.add(stage, name, text);
   };
-  const compiler::Compiled compiled = WEFT_TRY(compiler::compile(*model.state->graph, options));
+  const compiler::Compiled compiled = WEFT_TRY(compiler::compile(*model.state->graph(), options));
   graph::Sidecar constants;
-  graph::collect_constants(*model.state->graph, constants);
+  graph::collect_constants(*model.state->graph(), constants);
   graph::collect_constants(*compiled.graph, constants);
   const std::map<std::string, int> counts = WEFT_TRY(check.run(constants));
   std::vector<std::string> parts;

@@ -185,12 +185,12 @@ Result<Tensors> run_compiled(const Graph& g, const Tensors& inputs, const compil
 // The first difference, printed; false where there is none. Labels of the nodes that may be at fault go to `suspects`.
 Result<bool> find_difference(const Model& model, const Tensors& inputs, const DiffArguments& a,
                              std::vector<std::string>& suspects) {
-  if (const std::string pass = WEFT_TRY(wrong_pass(*model.state->graph, inputs, a)); !pass.empty()) {
+  if (const std::string pass = WEFT_TRY(wrong_pass(*model.state->graph(), inputs, a)); !pass.empty()) {
     fmt::print("the graph pass '{}' changes the result\n", pass);
     return true;
   }
   compiler::Options options = WEFT_TRY(compiler_options(compile_options(a)));
-  Graph g = WEFT_TRY(transform::optimize(*model.state->graph, options.passes));
+  Graph g = WEFT_TRY(transform::optimize(*model.state->graph(), options.passes));
   const loop::Partition partition = WEFT_TRY(loop::lower(g));
   const std::vector<ValueId> watched = made_values(g, partition);
   for (const transform::Pass& pass : transform::passes()) options.passes.off.push_back(pass.name);  // they ran already
@@ -230,7 +230,7 @@ Result<void> write_reproducer(const Model& model, const Tensors& inputs, const s
   std::vector<std::string> labels;
   for (const onnx::Node& node : found->model.graph->nodes) labels.push_back(node.label());
   fmt::print("\nreproducer in {}: {} of {} nodes ({})\nit fails by itself: weft conformance {}\n", a.output_dir, labels.size(),
-             model.state->source.graph->nodes.size(), joined(labels, ", ", 4), a.output_dir);
+             model.state->source().graph->nodes.size(), joined(labels, ", ", 4), a.output_dir);
   return {};
 }
 

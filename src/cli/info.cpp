@@ -177,7 +177,7 @@ Result<Work> work_of(const graph::Graph& graph, const Bindings& bindings) {
 // For the sizes that --dim gives.
 Result<void> print_cost(const ModelArguments& arguments) {
   const Model model = WEFT_TRY(load_model(arguments));
-  const graph::Graph graph = WEFT_TRY(transform::optimize(*model.state->graph));
+  const graph::Graph graph = WEFT_TRY(transform::optimize(*model.state->graph()));
   const std::vector<Tensor> inputs = WEFT_TRY(model_inputs(model, arguments));
   std::vector<std::vector<std::int64_t>> shapes;
   for (const Tensor& t : inputs) shapes.push_back(t.shape());

@@ -92,7 +92,7 @@ struct Given {
 
 // An input of the file whose value the model was loaded for.
 bool is_compiled_in(const Model& model, const std::string& name) {
-  const auto& inputs = model.state->source.graph->inputs;
+  const auto& inputs = model.state->source().graph->inputs;
   return std::any_of(inputs.begin(), inputs.end(), [&](const onnx::ValueInfo& info) { return info.name == name; });
 }
 
@@ -156,7 +156,7 @@ Result<Bindings> bind(const Model& model, const std::map<std::string, Given>& gi
     }
   }
   for (const std::string& s : symbols) {
-    const SymbolRange range = model.state->graph->facts.range(Dim::symbol(s));
+    const SymbolRange range = model.state->facts.range(Dim::symbol(s));
     bindings.emplace(s, std::max<std::int64_t>(range.lo, std::max<std::int64_t>(1, range.multiple_of)));
   }
   return bindings;
@@ -204,7 +204,7 @@ Result<std::vector<Tensor>> make_inputs(const Model& model, const std::vector<st
     const std::vector<std::int64_t> shape = WEFT_TRY(evaluate(port.shape, bindings));
     std::string spec = it == given.end() ? "random" : it->second.spec;
     if (spec == "random" && is_int(port.dtype)) {
-      const graph::Graph& g = *model.state->graph;
+      const graph::Graph& g = *model.state->graph();
       if (const auto extent = index_extent(g, g.inputs()[i]); extent && *extent > 0) spec = fmt::format("range:0:{}", *extent);
     }
     inputs.push_back(WEFT_TRY(make_tensor(port.name, port.dtype, shape, spec)));

@@ -53,7 +53,7 @@ Result<Program> build(const TestCase& test, const Judging& how) {
 
 // input_N.pb by the position of the model's inputs; those that the graph does not have are defaults and stay out.
 Result<std::vector<Tensor>> read_inputs(const Model& model, const std::string& folder) {
-  const std::vector<onnx::ValueInfo>& infos = model.state->source.graph->inputs;
+  const std::vector<onnx::ValueInfo>& infos = model.state->source().graph->inputs;
   std::map<std::string, std::size_t> position;
   for (std::size_t i = 0; i < infos.size(); ++i) position.emplace(infos[i].name, i);
   std::vector<Tensor> inputs;
@@ -84,7 +84,7 @@ Result<std::vector<Tensor>> formula_inputs(const Model& model) {
 
 Result<std::vector<DataValue>> read_outputs(const Model& model, const std::string& folder) {
   std::vector<DataValue> outputs;
-  const std::vector<onnx::ValueInfo>& infos = model.state->source.graph->outputs;
+  const std::vector<onnx::ValueInfo>& infos = model.state->source().graph->outputs;
   for (std::size_t i = 0; i < infos.size(); ++i) {
     const fs::path path = fs::path(folder) / fmt::format("output_{}.pb", i);
     if (!fs::exists(path)) return user_error("no-output", "the case has no such output").at(path.string());
@@ -150,7 +150,7 @@ std::string judge_light(const TestCase& test, const Program& program) {
   if (!inputs.ok()) return inputs.error().what();
   const Ran got = program.run(*inputs);
   if (!got.ok()) return got.error().what();
-  const auto want = onnx::read_data_file(test.light_output, model.state->source.graph->outputs[0].type);
+  const auto want = onnx::read_data_file(test.light_output, model.state->source().graph->outputs[0].type);
   if (!want.ok()) return want.error().what();
   return compare_all(test, model, *got, {*want});
 }

@@ -41,7 +41,7 @@ std::vector<std::string> named_sizes(const Model& model) {
   for (const Port& port : model.inputs()) {
     for (const Dim& d : port.shape) d.collect_symbols(names);
   }
-  for (const onnx::ValueInfo& input : model.state->source.graph->inputs) {
+  for (const onnx::ValueInfo& input : model.state->source().graph->inputs) {
     for (std::size_t axis = 0; input.type.shape && axis < input.type.shape->size(); ++axis) {
       const onnx::DimSpec& spec = (*input.type.shape)[axis];
       if (!spec.value) names.insert(onnx::size_name(spec, input.name, axis));
@@ -166,6 +166,7 @@ Result<Model> load_model(const ModelArguments& a) {
   WEFT_TRY(require_one_of("weights", a.weights, {"f32", "bf16", "int8"}));
   const Sizes dims = WEFT_TRY(parse_dims(a.dims));
   LoadOptions options;
+  options.cache = !a.no_cache;
   if (a.fixed) options.sizes = dims;
   const std::map<std::string, Tensor> files = WEFT_TRY(file_inputs(a.inputs));
   const Progress progress("reading");
@@ -177,7 +178,7 @@ Result<Model> load_model(const ModelArguments& a) {
   if (!loaded.ok()) return loaded.error();
   if (!loaded->note.empty()) fmt::print(stderr, "weft: note: {}\n", loaded->note);
   const Model& model = loaded->model;
-  const std::vector<std::string> names = named_sizes(model);
+  const std::vector<std::string> names = dims.empty() ? std::vector<std::string>() : named_sizes(model);
   for (const auto& [name, size] : dims) WEFT_TRY(require_one_of("named dimension", name, names));
   return model;
 }

@@ -33,7 +33,7 @@ Result<int> opt(const OptArguments& arguments) {
   options.off.insert(options.off.end(), arguments.passes_off.begin(), arguments.passes_off.end());
   if (arguments.limit >= 0) options.limit = arguments.limit;
   options.verify_each = arguments.verify_each;
-  fmt::print("{}", graph::print(WEFT_TRY(transform::optimize(*model.state->graph, options))));
+  fmt::print("{}", graph::print(WEFT_TRY(transform::optimize(*model.state->graph(), options))));
   return kSuccess;
 }
 

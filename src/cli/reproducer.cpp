@@ -31,7 +31,7 @@ struct Known {
 using KnownValues = std::map<std::string, Known>;
 
 Result<KnownValues> interpret_all(const Model& model, const Tensors& inputs) {
-  onnx::Model source = model.state->source;
+  onnx::Model source = model.state->source();
   auto graph = std::make_shared<onnx::Graph>(*source.graph);
   graph->outputs.clear();
   for (const onnx::Node& node : graph->nodes) {
@@ -74,7 +74,7 @@ class Search {
  public:
   Search(const Model& model, KnownValues values, const Compiled& compiled,
          const std::function<bool(const Tensor&, const Tensor&)>& right)
-      : source_(model.state->source), values_(std::move(values)), compiled_(compiled), right_(right) {}
+      : source_(model.state->source()), values_(std::move(values)), compiled_(compiled), right_(right) {}
 
   // A part that cannot be cut out, imported or run shows nothing.
   std::optional<Reproducer> failing(const NodeNumbers& nodes) {
@@ -160,7 +160,7 @@ Result<std::optional<Reproducer>> find_reproducer(const Model& model, const Tens
                                                   const std::function<bool(const Tensor&, const Tensor&)>& right) {
   Search search(model, WEFT_TRY(interpret_all(model, inputs)), compiled, right);
   if (search.count() == 0) return std::optional<Reproducer>();
-  const NodeNumbers nodes = onnx::labelled(model.state->source, suspects);
+  const NodeNumbers nodes = onnx::labelled(model.state->source(), suspects);
   for (const std::size_t n : nodes) {
     if (auto found = search.failing({n})) return found;
   }

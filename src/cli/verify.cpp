@@ -31,7 +31,7 @@ Result<int> verify(const VerifyArguments& arguments) {
   const Program program = WEFT_TRY(compile_model(model, arguments));
   const auto [inputs, got] = WEFT_TRY(run_fitting(model, program, arguments));
   auto progress = std::make_unique<Progress>("interpreting");
-  const std::vector<Tensor> want = WEFT_TRY(graph::interpret(*model.state->graph, inputs));
+  const std::vector<Tensor> want = WEFT_TRY(graph::interpret(*model.state->graph(), inputs));
   progress.reset();
   Table table({"output", "dtype", "shape", "max abs", "max rel", "max ulp", "largest", "verdict"});
   bool right = true;
@@ -43,7 +43,7 @@ Result<int> verify(const VerifyArguments& arguments) {
     const Tolerance tolerance{arguments.rtol, arguments.atol * largest};
     Difference d = compare(got[i], want[i], tolerance);
     if (!d.within()) {
-      if (!noise) noise = rounding_noise(*model.state->graph, inputs, want);
+      if (!noise) noise = rounding_noise(*model.state->graph(), inputs, want);
       const std::string what = describe(d, got[i], want[i]);
       if (noise->ok()) d = compare(got[i], want[i], {tolerance.rtol, tolerance.atol + kNoiseAllowed * (**noise)[i]});
       remarks.push_back(!d.within() ? fmt::format("{}: {}", name, what)

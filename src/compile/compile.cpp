@@ -16,24 +16,45 @@ Options::Options() : machine(host_machine()) {
   }
 }
 
-std::vector<std::pair<const char*, double>> stage_times(const Report& r) {
-  return {{"transform", r.transform_ms}, {"lower", r.lower_ms}, {"schedule", r.schedule_ms}, {"tile", r.tile_ms},
-          {"kernel", r.kernel_ms},       {"llvm", r.llvm_ms},   {"pack", r.pack_ms},         {"kernel+llvm+pack, wall", r.shared_ms},
-          {"link", r.link_ms},           {"all", r.total_ms}};
+std::vector<StageTime> stage_times(const Report& r) {
+  constexpr const char* kPlan = "plan";
+  constexpr const char* kShared = "code and weights";
+  return {{"transform", r.transform_ms},
+          {kPlan, r.plan_ms},
+          {"lower and fuse", r.lower_ms, kPlan},
+          {"schedule", r.schedule_ms, kPlan},
+          {"tile", r.tile_ms, kPlan},
+          {kShared, r.shared_ms},
+          {"kernel", r.kernel_ms, kShared},
+          {"llvm ir", r.emit_ms, kShared},
+          {"llvm code", r.llvm_ms, kShared},
+          {"pack", r.pack_ms, kShared},
+          {"link", r.link_ms}};
 }
 
 namespace {
 
 // Machine code and packed constants, on all threads.
-Result<void> run_shared(KernelSet& kernels, const ConstantStore& constants, const Options& options, Report& report) {
+Result<void> run_shared(KernelSet& kernels, const PlanContext& context, Report& report) {
+  const Options& options = context.options;
   Clock clock(report.shared_ms);
   std::vector<Job> jobs;
   WEFT_TRY(kernels.prepare(jobs));
-  std::vector<double> pack_ms(constants.jobs().size(), 0);
-  for (std::size_t k = 0; k < pack_ms.size(); ++k) {
+  std::vector<Job> packing = context.constants.jobs();
+  for (const auto& plan : context.plans) {
+    for (const Tensor& constant : plan->constants) {
+      if (constant.deferred() == nullptr) continue;
+      packing.push_back([&constant]() -> Result<void> {
+        (void)constant.data();  // copies
+        return {};
+      });
+    }
+  }
+  std::vector<double> pack_ms(packing.size(), 0);
+  for (std::size_t k = 0; k < packing.size(); ++k) {
     jobs.push_back([&, k] {
       Clock own(pack_ms[k]);
-      return constants.jobs()[k]();
+      return packing[k]();
     });
   }
   WEFT_TRY(run_jobs(jobs, options.jobs > 0 ? options.jobs : runtime::decide_threads().threads));
@@ -55,8 +76,11 @@ Result<void> build(const graph::Graph& graph, const Options& options, Compiled& 
   if (kernels.wants("graph")) kernels.dump("graph", optimised->name, graph::print(*optimised));
   ConstantStore constants;
   PlanContext context{kernels, constants, options, report, {}};
-  result.plan = WEFT_TRY(build_plan(optimised, context));
-  WEFT_TRY(run_shared(kernels, constants, options, report));
+  {
+    Clock clock(report.plan_ms);
+    result.plan = WEFT_TRY(build_plan(optimised, context));
+  }
+  WEFT_TRY(run_shared(kernels, context, report));
   WEFT_TRY(kernels.finish());
   report.unique_kernels = kernels.size();
   for (const auto& plan : context.plans) {
@@ -66,6 +90,7 @@ Result<void> build(const graph::Graph& graph, const Options& options, Compiled& 
     plan->device_code = kernels.device_code();
   }
   if (kernels.wants("plan")) kernels.dump("plan", optimised->name, runtime::print(*result.plan));
+  result.code = kernels.code();
   result.graph = optimised;
   return {};
 }

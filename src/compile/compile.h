@@ -14,6 +14,8 @@
 
 namespace weft::compiler {
 
+class Code;
+
 struct Options {
   transform::PassOptions passes;
   Machine machine;                 // host_machine() unless set; a target's own when there is one
@@ -30,7 +32,8 @@ struct Options {
 
 // What compiling took and made. Several threads share kernels, LLVM and packing: those times are sums over the threads.
 struct Report {
-  double transform_ms = 0, lower_ms = 0, schedule_ms = 0, tile_ms = 0, kernel_ms = 0, llvm_ms = 0, pack_ms = 0, link_ms = 0;
+  double transform_ms = 0, lower_ms = 0, schedule_ms = 0, tile_ms = 0, kernel_ms = 0, emit_ms = 0, llvm_ms = 0, pack_ms = 0, link_ms = 0;
+  double plan_ms = 0;       // of the clock on the wall: lowering, schedules and tile programs among it
   double shared_ms = 0;     // of the clock on the wall: what the threads share
   double total_ms = 0;      // of the clock on the wall
   int nodes = 0;            // of the graph as given
@@ -38,6 +41,7 @@ struct Report {
   int loops = 0;            // groups
   int kernels = 0;          // launches, bodies of branches and loops included
   int unique_kernels = 0;
+  int compiled_kernels = 0; // of those; the others when a run first takes them
   int host_steps = 0;
   bool from_cache = false;
 };
@@ -45,11 +49,17 @@ struct Report {
 struct Compiled {
   std::shared_ptr<const runtime::Plan> plan;
   std::shared_ptr<const graph::Graph> graph;  // as compiled
+  std::shared_ptr<Code> code;                 // of kernels that run in this process
   Report report;
 };
 
-// Each stage's name and time, in order.
-std::vector<std::pair<const char*, double>> stage_times(const Report& report);
+// What total_ms consists of, in order.
+struct StageTime {
+  const char* stage;
+  double ms;
+  const char* within = nullptr;  // a part of that stage; of shared stages a sum over the threads
+};
+std::vector<StageTime> stage_times(const Report& report);
 
 Result<Compiled> compile(const graph::Graph& graph, const Options& options = {});
 

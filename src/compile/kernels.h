@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/llvm/codegen.h"
+#include "compile/code.h"
 #include "compile/compile.h"
 #include "compile/in_place.h"
 #include "compile/jobs.h"
@@ -30,23 +31,20 @@ struct ReadyGroup {
   std::vector<InPlacePair> in_place;
 };
 
-// A tile program as a kernel of that name, down to what emitters take.
-Result<kernel::Function> lower_program(const tile::Function& program, const Machine& machine, const std::string& name);
-
 class KernelSet {
  public:
   KernelSet(const Options& options, Report& report);
 
   // Down to a tile program; machine code comes with all of them together.
   Result<const ReadyGroup*> add(const loop::Group& group, const DimFacts& facts);
-  // When all groups are there: looks the code up in the cache, or adds the jobs that make it.
+  // When all groups are there: adds the jobs that make the code of what every run takes.
   Result<void> prepare(std::vector<Job>& jobs);
   // When the jobs are done: loads the code.
   Result<void> finish();
 
-  int size() const { return static_cast<int>(tiles_.size()); }
+  int size() const { return static_cast<int>(tiles_->size()); }
   const std::vector<runtime::KernelEntry>& entries() const { return entries_; }
-  std::shared_ptr<const void> code() const { return code_; }
+  std::shared_ptr<Code> code() const { return code_; }
   std::shared_ptr<const runtime::DeviceCode> device_code() const { return device_code_; }
   bool wants(const char* stage) const;
   void dump(const char* stage, const std::string& name, const std::string& text) const;
@@ -54,33 +52,21 @@ class KernelSet {
  private:
   const Machine& machine() const { return options_.target ? options_.target->machine() : options_.machine; }
   Result<void> build_for_target();
-  // Kernels that become one object.
-  struct Part {
-    std::vector<int> kernels;
-    codegen::Object object;
-    codegen::Timing timing;
-    double kernel_ms = 0;
-  };
 
   int add_tile(tile::Function function, const std::string& name);
-  Result<kernel::Function> lower(int k) const;
   Result<std::vector<kernel::Function>> lower_all() const;
-  Result<void> compile(Part& part);
-  void divide();
-  bool find_cached();
   Result<void> dump_code() const;
 
   const Options& options_;
   Report& report_;
   std::map<std::string, ReadyGroup> groups_;  // by printed group: equal text, equal meaning
   std::map<std::string, int> numbers_;        // by printed tile program
-  std::vector<tile::Function> tiles_;
+  std::shared_ptr<Tiles> tiles_ = std::make_shared<Tiles>();
+  std::vector<bool> always_;                  // by kernel: whether every run takes it
   std::vector<runtime::KernelEntry> entries_;
-  std::vector<Part> parts_;
-  runtime::Cache cache_;
   runtime::CacheKey key_;
-  std::vector<codegen::Object> objects_;
-  std::shared_ptr<const void> code_;
+  Code::Batch batch_;
+  std::shared_ptr<Code> code_;
   std::shared_ptr<const runtime::DeviceCode> device_code_;
 };
 

@@ -25,7 +25,10 @@ using GOp = graph::Op;
 
 Result<Tensor> ConstantStore::prepared(const Tensor& data, const std::vector<std::int64_t>& shape,
                                        const loop::StorageMap& map) {
-  std::string key = fmt::format("{} {} {} {} {}", data.data(), name(data.dtype()), shape_str(shape), map.panel_axis, map.panel);
+  const Tensor::Deferred* elsewhere = data.deferred();
+  std::string key = fmt::format("{} {} {} {} {}", elsewhere ? static_cast<const void*>(elsewhere->data) : data.data(),
+                                name(data.dtype()), shape_str(shape), map.panel_axis, map.panel);
+  if (elsewhere) key += shape_str(elsewhere->shape) + shape_str(elsewhere->strides);
   for (int axis : map.order) key += fmt::format(" {}", axis);
   if (auto it = done_.find(key); it != done_.end()) return it->second;
   Tensor made = WEFT_TRY(prepare_constant(data, shape, map, jobs_));

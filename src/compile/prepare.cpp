@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <optional>
 
 #include "base/bytes.h"
 
@@ -12,11 +13,13 @@ namespace weft::compiler {
 
 namespace {
 
+struct Axis {
+  std::int64_t size = 0, stride = 0;
+};
+
 // Where the elements of one panel come from. A constant without panels is one panel of one lane.
 struct Packing {
-  struct Axis {
-    std::int64_t size = 0, stride = 0;
-  };
+  const char* from = nullptr;
   std::vector<Axis> outer;  // axes that count within a panel, outermost first
   std::int64_t rows = 1;    // of a panel: the product of their sizes
   std::int64_t lanes = 1;   // in all panels
@@ -26,56 +29,102 @@ struct Packing {
   std::int64_t panels() const { return (lanes + width - 1) / width; }
 };
 
-Packing packing_of(const std::vector<std::int64_t>& shape, const loop::StorageMap& map) {
-  const std::vector<std::int64_t> stride = row_major_strides(shape);
+// Each axis of `shape` as the axes of the tensor that make it up, outermost first: nothing where one is cut through.
+std::optional<std::vector<std::vector<Axis>>> split_axes(const Tensor::Deferred& from, const std::vector<std::int64_t>& shape) {
+  std::vector<std::vector<Axis>> result;
+  std::size_t at = 0;
+  for (std::int64_t size : shape) {
+    std::vector<Axis>& parts = result.emplace_back();
+    for (std::int64_t left = size; left != 1; ++at) {
+      if (at == from.shape.size() || from.shape[at] == 0 || left % from.shape[at] != 0) return std::nullopt;
+      left /= from.shape[at];
+      const Axis next{from.shape[at], from.strides[at]};
+      if (next.size == 1) continue;
+      if (!parts.empty() && parts.back().stride == next.size * next.stride) {
+        parts.back() = {parts.back().size * next.size, next.stride};
+      } else {
+        parts.push_back(next);
+      }
+    }
+  }
+  return result;
+}
+
+// Elements whose order is deferred are read where they lie, unless the panels cut through their axes.
+Packing packing_of(const Tensor& data, const std::vector<std::int64_t>& shape, const loop::StorageMap& map) {
+  Packing p;
+  std::vector<std::vector<Axis>> axes;
+  if (const Tensor::Deferred* elsewhere = data.deferred(); elsewhere != nullptr && data.size() > 0) {
+    auto split = split_axes(*elsewhere, shape);
+    if (split && (map.panel_axis < 0 || (*split)[map.panel_axis].size() <= 1)) {
+      p.from = reinterpret_cast<const char*>(elsewhere->data);
+      axes = std::move(*split);
+    }
+  }
+  if (p.from == nullptr) {
+    const std::vector<std::int64_t> stride = row_major_strides(shape);
+    for (std::size_t k = 0; k < shape.size(); ++k) axes.push_back({{shape[k], stride[k]}});
+    p.from = static_cast<const char*>(data.bytes());
+  }
   std::vector<int> order = map.order;
   if (order.empty()) {
     order.resize(shape.size());
     std::iota(order.begin(), order.end(), 0);
   }
-  Packing p;
   for (int axis : order) {
     if (axis == map.panel_axis) continue;
-    p.outer.push_back({shape[axis], stride[axis]});
+    p.outer.insert(p.outer.end(), axes[axis].begin(), axes[axis].end());
     p.rows *= shape[axis];
   }
   if (map.panel_axis < 0) return p;
   p.lanes = shape[map.panel_axis];
   p.width = map.panel;
-  p.lane_stride = stride[map.panel_axis];
+  p.lane_stride = axes[map.panel_axis].empty() ? 0 : axes[map.panel_axis][0].stride;
   return p;
 }
+
+// Elements that need not be aligned.
+template <class T>
+struct Source {
+  const char* at = nullptr;
+  Source operator+(std::int64_t elements) const { return {at + elements * static_cast<std::int64_t>(sizeof(T))}; }
+  T operator[](std::int64_t i) const {
+    T value;
+    std::memcpy(&value, at + i * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
+    return value;
+  }
+};
 
 // `count` rows whose elements lie next to each other in memory, lane by lane: a transposition, in blocks that stay in the
 // nearest cache.
 template <class T>
-void copy_rows(const T* from, T* to, std::int64_t count, std::int64_t lanes, const Packing& p) {
+void copy_rows(Source<T> from, T* to, std::int64_t count, std::int64_t lanes, const Packing& p) {
   constexpr std::int64_t kBlock = 16;
   for (std::int64_t row = 0; row < count; row += kBlock) {
     const std::int64_t end = std::min(count, row + kBlock);
     for (std::int64_t lane = 0; lane < lanes; ++lane) {
-      const T* source = from + lane * p.lane_stride;
+      const Source<T> source = from + lane * p.lane_stride;
       for (std::int64_t r = row; r < end; ++r) to[r * p.width + lane] = source[r];
     }
   }
 }
 
 template <class T>
-void pack_panel(const T* from, T* to, std::int64_t panel, const Packing& p) {
+void pack_panel(Source<T> from, T* to, std::int64_t panel, const Packing& p) {
   const std::int64_t lanes = std::min(p.width, p.lanes - panel * p.width);
-  from += panel * p.width * p.lane_stride;
+  from = from + panel * p.width * p.lane_stride;
   to += panel * p.rows * p.width;
   if (lanes < p.width) std::fill_n(to, p.rows * p.width, T{0});
   const bool contiguous = !p.outer.empty() && p.outer.back().stride == 1;
   const std::int64_t step = contiguous ? std::max<std::int64_t>(1, p.outer.back().size) : 1;
   std::vector<std::int64_t> at(p.outer.size(), 0);
   for (std::int64_t row = 0; row < p.rows; row += step, to += step * p.width) {
-    const T* source = from;
-    for (std::size_t k = 0; k < p.outer.size(); ++k) source += at[k] * p.outer[k].stride;
+    Source<T> source = from;
+    for (std::size_t k = 0; k < p.outer.size(); ++k) source = source + at[k] * p.outer[k].stride;
     if (contiguous) {
       copy_rows(source, to, step, lanes, p);
     } else if (p.lane_stride == 1) {
-      std::copy_n(source, lanes, to);
+      std::memcpy(to, source.at, static_cast<std::size_t>(lanes) * sizeof(T));
     } else {
       for (std::int64_t lane = 0; lane < lanes; ++lane) to[lane] = source[lane * p.lane_stride];
     }
@@ -93,7 +142,7 @@ struct Packed {
   std::atomic<std::int64_t> left{0};
 
   void done() {
-    if (left.fetch_sub(1) == 1) MappedFile::release(from.data(), from.byte_size());
+    if (left.fetch_sub(1) == 1) MappedFile::release(packing.from, from.byte_size());
   }
 };
 
@@ -108,7 +157,7 @@ void add_jobs(const std::shared_ptr<Packed>& shared, std::vector<Job>& jobs) {
     const std::int64_t end = std::min(packing.panels(), begin + per_job);
     ++shared->left;
     jobs.push_back([shared, to, begin, end]() -> Result<void> {
-      const T* from = shared->from.as<T>();
+      const Source<T> from{shared->packing.from};
       for (std::int64_t panel = begin; panel < end; ++panel) pack_panel(from, to, panel, shared->packing);
       shared->done();
       return {};
@@ -122,7 +171,7 @@ Result<Tensor> prepare_constant(const Tensor& data, const std::vector<std::int64
                                 std::vector<Job>& jobs) {
   const Dim elements = loop::storage_elements(Shape(shape.begin(), shape.end()), map);
   auto shared = std::make_shared<Packed>();
-  shared->packing = packing_of(shape, map);
+  shared->packing = packing_of(data, shape, map);
   shared->from = data;
   shared->to = WEFT_TRY(Tensor::empty(data.dtype(), {elements.value()}));
   switch (bits(data.dtype())) {

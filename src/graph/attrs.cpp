@@ -36,8 +36,8 @@ struct HashValue {
 bool same_tensor(const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
   if (is_string(a.dtype())) return a.string_values() == b.string_values();
-  return a.data() == b.data() || a.byte_size() == 0 ||
-         std::memcmp(a.data(), b.data(), a.byte_size()) == 0;
+  return a.bytes() == b.bytes() || a.byte_size() == 0 ||
+         std::memcmp(a.bytes(), b.bytes(), a.byte_size()) == 0;
 }
 
 bool same_value(const AttrValue& a, const AttrValue& b) {

@@ -269,6 +269,16 @@ Result<void> Run::launch(const Launch& launch, const LaunchSizes& known, std::si
   return plan_.device ? launch_on_device(launch, *sizes, k) : launch_here(launch, *sizes);
 }
 
+// Of a kernel that not all runs take; which ones this run takes is known beforehand unless its sizes come late.
+Result<KernelFn> Run::made(std::int32_t kernel) {
+  KernelFn found = plan_.code->function(kernel);
+  if (found == nullptr) {
+    WEFT_TRY(plan_.code->require(std::span(&kernel, 1)));
+    found = plan_.code->function(kernel);
+  }
+  return found;
+}
+
 Result<void> Run::launch_here(const Launch& launch, const LaunchSizes& sizes) {
   auto& arguments = memory_->arguments;
   arguments.clear();
@@ -277,9 +287,10 @@ Result<void> Run::launch_here(const Launch& launch, const LaunchSizes& sizes) {
     if (!p) p = WEFT_TRY(make(s));
     arguments.push_back(p);
   }
-  const KernelEntry& kernel = plan_.kernels[launch.variants[sizes.variant].kernel];
+  const std::int32_t number = launch.variants[sizes.variant].kernel;
+  const KernelEntry& kernel = plan_.kernels[number];
   std::int64_t status = 0;
-  LaunchContext context{kernel.fn,        arguments.data(),        sizes.sizes.data(),
+  LaunchContext context{kernel.fn != nullptr ? kernel.fn : WEFT_TRY(made(number)), arguments.data(),        sizes.sizes.data(),
                         memory_->scratch, aligned(kernel.scratch), &status};
   parallel_for(sizes.grid, std::min(fair_share(threads_), sizes.threads), run_range, &context);
   if (status != 0) return failed_check(launch, status);

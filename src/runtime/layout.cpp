@@ -290,6 +290,21 @@ Result<MemoryStats> Executable::memory(const std::vector<std::vector<std::int64_
   return MemoryStats{made->memory.total, made->memory.bound};
 }
 
+namespace {
+
+// The code of what these sizes take, all at once.
+Result<void> require_kernels(const Plan& plan, const std::vector<LaunchSizes>& launches) {
+  if (!plan.code) return {};
+  std::vector<std::int32_t> kernels;
+  for (std::size_t k = 0; k < launches.size(); ++k) {
+    const auto* launch = std::get_if<Launch>(&plan.steps[k]);
+    if (launch && launches[k].variant >= 0) kernels.push_back(launch->variants[launches[k].variant].kernel);
+  }
+  return plan.code->require(kernels);
+}
+
+}  // namespace
+
 Result<std::shared_ptr<const Executable::Layout>> Executable::find_layout(const std::vector<std::int64_t>& key,
                                                                           const std::vector<Tensor>& inputs,
                                                                           const Bindings& outer) const {
@@ -307,6 +322,7 @@ Result<std::shared_ptr<const Executable::Layout>> Executable::find_layout(const 
   Bindings bindings = WEFT_TRY(bind_shapes(*plan_, shapes, outer));
   auto made = WEFT_TRY(layout(bindings));
   made->key = key;
+  WEFT_TRY(require_kernels(*plan_, made->launches));
   std::lock_guard<std::mutex> lock(state_->mutex);
   if (state_->layouts.size() >= kRememberedLayouts) state_->layouts.erase(state_->layouts.begin());
   state_->layouts.push_back(made);

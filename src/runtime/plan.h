@@ -12,6 +12,7 @@
 #include "base/tensor.h"
 #include "runtime/device.h"
 #include "runtime/kernel_abi.h"
+#include "runtime/kernel_code.h"
 
 namespace weft::runtime {
 
@@ -106,7 +107,7 @@ struct KernelInfo {
 
 struct KernelEntry {
   std::string symbol;
-  KernelFn fn = nullptr;             // on a device there is none: the kernel is known by its number
+  KernelFn fn = nullptr;             // null: Plan::code has it; on a device there is none
   std::vector<bool> written;         // by Memory buffer
   std::int64_t scratch = 0;  // bytes of on-chip memory per program
 };
@@ -128,7 +129,7 @@ struct Plan {
   std::vector<PlanStep> steps;
   std::vector<Requirement> requirements;
   DimFacts facts;                     // of the symbols that inputs bind
-  std::shared_ptr<const void> code;   // keeps the machine code loaded
+  std::shared_ptr<KernelCode> code;   // keeps the machine code loaded
   // Where kernels run when that is not this process; host steps and control flow stay here.
   std::shared_ptr<Device> device;
   std::shared_ptr<const DeviceCode> device_code;

@@ -85,6 +85,7 @@ class Run {
   Result<void> profiled_step(std::size_t k);
   Result<void> launch(const Launch& launch, const LaunchSizes& known, std::size_t k);
   Result<void> launch_here(const Launch& launch, const LaunchSizes& sizes);
+  Result<KernelFn> made(std::int32_t kernel);
   Result<void> host(const HostCall& call);
   // device_run.cpp
   Result<void> prepare_device();

@@ -34,6 +34,14 @@ constexpr std::size_t kSpreadBytes = 64 << 20;
 // A constant spread out costs memory and saves nothing: kernels read through it.
 bool only_spreads(const Node& node) { return node.op == GOp::Broadcast || node.op == GOp::Iota; }
 
+// Large weights stay where they are until their last layout is known: a kernel's packing reads them in any order.
+constexpr std::size_t kDeferredBytes = 64 << 10;
+
+bool moves_later(const Node& node, const Tensor& data) {
+  return node.op == GOp::Transpose && data.byte_size() >= kDeferredBytes && !is_string(data.dtype()) &&
+         bits(data.dtype()) % 8 == 0;
+}
+
 int result_rank(const graph::RewriteContext& c) {
   return c.node.results.empty() ? 0 : c.from.type(c.node.results[0]).rank();
 }
@@ -70,6 +78,10 @@ class Folder {
       operands.push_back(std::move(*value));
     }
     if (!dense) return std::nullopt;
+    if (moves_later(c.node, operands[0])) {
+      const auto& order = c.node.attrs.ints(graph::Attr::Axes);
+      return std::vector<ValueId>{c.builder.constant(operands[0].permuted({order.begin(), order.end()}))};
+    }
     Bindings none;
     auto results = graph::interpret_node(c.from, c.node, operands, none);
     if (!results.ok()) return std::nullopt;  // fails when it runs, if it does

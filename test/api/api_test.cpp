@@ -60,7 +60,7 @@ Model convolution() {
   attrs.set(graph::Attr::Lo, Shape{1, 1}).set(graph::Attr::Hi, Shape{1, 1});
   g.set_outputs({b.node(graph::Op::Conv, {x, b.constant(weights)}, attrs)});
   auto state = std::make_shared<Model::State>();
-  state->graph = std::make_shared<graph::Graph>(g);
+  state->set_graph(std::make_shared<graph::Graph>(g));
   state->inputs = {{"x", DType::F32, {1, 28, 28, 64}}};
   state->outputs = {{"y", DType::F32, {1, 28, 28, 64}}};
   return Model{state};

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 namespace weft {
 namespace {
 
@@ -66,6 +68,22 @@ TEST(Tensor, Helpers) {
   EXPECT_EQ(row_major_strides({2, 3, 4}), (std::vector<std::int64_t>{12, 4, 1}));
   EXPECT_EQ(shape_str({1, 3}), "[1, 3]");
   EXPECT_EQ(shape_str({}), "[]");
+}
+
+TEST(Tensor, BytesThatAreNotAlignedAreCopiedOnceWhenAskedFor) {
+  alignas(8) char bytes[4 * 3 + 1] = {};
+  const float values[] = {1, 2, 3};
+  std::memcpy(bytes + 1, values, sizeof values);
+  const Tensor t = Tensor::view_anywhere(DType::F32, {3}, bytes + 1, nullptr);
+  const Tensor other = t.reshaped({3, 1});
+  EXPECT_NE(t.deferred(), nullptr);
+  EXPECT_EQ(t.bytes(), bytes + 1);
+  EXPECT_EQ(t.content_hash(), Tensor::view(DType::F32, {3}, values, nullptr).content_hash());
+  EXPECT_EQ(t.f64(1), 2);
+  EXPECT_EQ(t.as<float>()[2], 3);
+  EXPECT_EQ(other.data(), t.data());
+  EXPECT_NE(t.data(), t.bytes());
+  EXPECT_EQ(Tensor::view_anywhere(DType::F32, {2}, bytes, nullptr).deferred(), nullptr);
 }
 
 }  // namespace

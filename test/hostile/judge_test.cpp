@@ -47,7 +47,7 @@ Result<void> load_and_compile(const std::string& path, bool code) {
     options.cache = false;
     options.jobs = 1;
     options.code = code;
-    WEFT_TRY(compiler::compile(*model.state->graph, options));
+    WEFT_TRY(compiler::compile(*model.state->graph(), options));
     return {};
   });
 }

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <thread>
 
 namespace weft::runtime {
@@ -137,6 +138,94 @@ TEST_F(CacheTest, NoPlaceToWriteIsAMiss) {
   Cache file("/dev/null/x", 1 << 20);
   file.put(key("a"), blobs(10, 'a'));
   EXPECT_FALSE(file.get(key("a")));
+}
+
+// ---- entries that are mapped ----
+
+ByteSpan span(const std::string& text) { return std::as_bytes(std::span(text.data(), text.size())); }
+
+std::string text(ByteSpan bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+
+class MappedEntry : public CacheTest {
+ protected:
+  void put(const Cache& cache) const { cache.put(key("m"), span(head_), {span(first_), span(second_)}, 64); }
+  fs::path file() const { return directory_ / (key("m").hex() + ".map"); }
+  const std::string head_ = "a head", first_ = std::string(100, 'f'), second_ = std::string(3 << 20, 's');
+};
+
+TEST_F(MappedEntry, KeepsWhatWasPut) {
+  const Cache cache(directory_.string(), 1 << 30);
+  EXPECT_FALSE(cache.map(key("m")));
+  put(cache);
+  const auto found = cache.map(key("m"));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(text(found->head), head_);
+  ASSERT_EQ(found->bulk.size(), 128 + second_.size());
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(found->bulk.data()) % 4096, 0u);
+  EXPECT_EQ(text(found->bulk.subspan(0, 100)), first_);
+  EXPECT_EQ(text(found->bulk.subspan(128)), second_);
+  EXPECT_FALSE(cache.get(key("m")));
+}
+
+TEST_F(MappedEntry, StaysMappedWhenItsFileGoes) {
+  const Cache cache(directory_.string(), 1 << 30);
+  put(cache);
+  const auto found = cache.map(key("m"));
+  ASSERT_TRUE(found);
+  fs::remove_all(directory_);
+  EXPECT_EQ(text(found->bulk.subspan(128)), second_);
+}
+
+TEST_F(MappedEntry, DamagedOrCutOffIsAMiss) {
+  const Cache cache(directory_.string(), 1 << 30);
+  put(cache);
+  const auto whole = fs::file_size(file());
+  std::string bytes(whole, 0);
+  std::ifstream(file(), std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(whole));
+  const std::size_t head_end = 8 + 4 * 8 + 64 + 8 + head_.size();
+  std::vector<std::size_t> places{4096, 4096 + 99, 4096 + 128, whole / 2, whole - 1};
+  for (std::size_t at = 0; at < head_end; ++at) places.push_back(at);
+  for (std::size_t at : places) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    std::ofstream(file(), std::ios::binary) << damaged;
+    EXPECT_FALSE(cache.map(key("m"))) << at;
+  }
+  for (std::size_t size : {std::size_t{0}, std::size_t{7}, std::size_t{100}, head_end - 1, std::size_t{4096}, bytes.size() - 1}) {
+    std::ofstream(file(), std::ios::binary) << bytes.substr(0, size);
+    EXPECT_FALSE(cache.map(key("m"))) << size;
+  }
+  std::ofstream(file(), std::ios::binary) << bytes << 'x';
+  EXPECT_FALSE(cache.map(key("m")));
+  put(cache);
+  EXPECT_TRUE(cache.map(key("m")));
+}
+
+TEST_F(MappedEntry, LargerThanTheCacheIsNotKept) {
+  const Cache cache(directory_.string(), 1 << 20);
+  put(cache);
+  EXPECT_FALSE(cache.map(key("m")));
+}
+
+TEST_F(MappedEntry, WritersAndReadersTogether) {
+  const Cache cache(directory_.string(), 1 << 30);
+  std::atomic<int> wrong{0}, found{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int k = 0; k < 10; ++k) {
+        if (t % 2 == 0) put(cache);
+        const auto entry = cache.map(key("m"));
+        if (!entry) continue;
+        ++found;
+        if (text(entry->head) != head_ || text(entry->bulk.subspan(128)) != second_) ++wrong;
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GT(found, 0);
+  for (const auto& entry : fs::directory_iterator(directory_)) EXPECT_EQ(entry.path(), file());
 }
 
 }  // namespace

@@ -60,11 +60,13 @@ class LoadedCode {
   Result<runtime::KernelFn> lookup(std::string_view symbol) const;
 
  private:
+  Result<void> link(std::span<const Object> objects);  // with LLVM's linker
   struct Impl;
   std::shared_ptr<Impl> impl_;
 };
 
 // Bytes of scratch that one program needs for the function's OnChip buffers.
-std::int64_t scratch_bytes(const kernel::Function& function);
+std::int64_t scratch_bytes(const std::vector<ssa::Buffer>& buffers);
+inline std::int64_t scratch_bytes(const kernel::Function& function) { return scratch_bytes(function.buffers); }
 
 }  // namespace weft::codegen

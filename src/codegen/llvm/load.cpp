@@ -1,4 +1,5 @@
-// Objects into the process, with ORC. The only file that sees LLJIT's headers, which take seconds to compile.
+// Objects into the process: by the runtime's own loader, and with ORC where that knows the architecture or an object not.
+// The only file that sees LLJIT's headers, which take seconds to compile.
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -6,7 +7,9 @@
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/Support/MemoryBuffer.h>
 
+#include "base/log.h"
 #include "codegen/llvm/target.h"
+#include "runtime/object.h"
 
 namespace weft::codegen {
 
@@ -46,6 +49,7 @@ llvm::Error define_library(orc::LLJIT& jit, orc::JITDylib& library) {
 }  // namespace
 
 struct LoadedCode::Impl {
+  std::shared_ptr<const runtime::LoadedObjects> objects;  // null: in `library`
   orc::LLJIT* jit = nullptr;
   orc::JITDylib* library = nullptr;
   ~Impl() {
@@ -53,20 +57,33 @@ struct LoadedCode::Impl {
   }
 };
 
-Result<LoadedCode> LoadedCode::load(std::span<const Object> objects, Timing* timing) {
-  const auto start = std::chrono::steady_clock::now();
+Result<void> LoadedCode::link(std::span<const Object> objects) {
   static std::atomic<std::uint64_t> count = 0;
-  LoadedCode code;
-  code.impl_ = std::make_shared<Impl>();
-  code.impl_->jit = WEFT_TRY(linker());
-  orc::LLJIT& jit = *code.impl_->jit;
+  impl_->jit = WEFT_TRY(linker());
+  orc::LLJIT& jit = *impl_->jit;
   auto library = jit.createJITDylib("weft" + std::to_string(count++));
   if (!library) return load_error("library", library.takeError());
-  code.impl_->library = &*library;
+  impl_->library = &*library;
   if (auto error = define_library(jit, *library)) return load_error("memory functions", std::move(error));
   for (const Object& object : objects) {
     auto copy = llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(object.data(), object.size()), "weft");
     if (auto error = jit.addObjectFile(*library, std::move(copy))) return load_error("object", std::move(error));
+  }
+  return {};
+}
+
+Result<LoadedCode> LoadedCode::load(std::span<const Object> objects, Timing* timing) {
+  const auto start = std::chrono::steady_clock::now();
+  LoadedCode code;
+  code.impl_ = std::make_shared<Impl>();
+  std::vector<ByteSpan> bytes;
+  for (const Object& object : objects) bytes.push_back(std::as_bytes(std::span(object.data(), object.size())));
+  auto loaded = runtime::LoadedObjects::load(bytes);
+  if (loaded.ok()) {
+    code.impl_->objects = std::move(*loaded);
+  } else {
+    log("cache", loaded.error().message());
+    WEFT_TRY(code.link(objects));
   }
   if (timing) {
     timing->link_ms += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -75,6 +92,11 @@ Result<LoadedCode> LoadedCode::load(std::span<const Object> objects, Timing* tim
 }
 
 Result<runtime::KernelFn> LoadedCode::lookup(std::string_view symbol) const {
+  if (impl_->objects) {
+    const runtime::KernelFn found = impl_->objects->find(symbol);
+    if (found == nullptr) return internal_error("there is no machine code of " + std::string(symbol));
+    return found;
+  }
   auto address = impl_->jit->lookup(*impl_->library, llvm::StringRef(symbol.data(), symbol.size()));
   if (!address) return load_error(std::string(symbol), address.takeError());
   return address->toPtr<runtime::KernelFn>();

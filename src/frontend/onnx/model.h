@@ -152,6 +152,7 @@ struct Model {
   GraphPtr graph;  // never null once validated
   std::vector<Function> functions;
   Properties metadata_props;
+  bool has_external_data = false;   // in other files
   bool has_training_info = false;  // its content is not kept
 };
 

@@ -129,11 +129,11 @@ Answer constant_of_equals(const RewriteContext& c) {
   const Tensor& data = c.node.attrs.data(Attr::Data);
   if (data.rank() == 0 || data.size() < 1 || is_string(data.dtype()) || bits(data.dtype()) < 8) return std::nullopt;
   const std::size_t width = static_cast<std::size_t>(bits(data.dtype())) / 8;
-  const char* bytes = static_cast<const char*>(data.data());
+  const char* bytes = static_cast<const char*>(data.bytes());
   for (std::int64_t i = 1; i < data.size(); ++i) {
     if (!std::equal(bytes, bytes + width, bytes + static_cast<std::size_t>(i) * width)) return std::nullopt;
   }
-  Tensor one = Tensor::view(data.dtype(), {}, data.data(), std::make_shared<Tensor>(data));
+  Tensor one = Tensor::view_anywhere(data.dtype(), {}, data.bytes(), std::make_shared<Tensor>(data));
   return c.builder.broadcast_in(c.builder.constant(std::move(one)), result_type(c).shape, {});
 }
 

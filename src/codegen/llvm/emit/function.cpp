@@ -29,9 +29,9 @@ std::int64_t on_chip_bytes(const ssa::Buffer& buffer) {
 
 }  // namespace
 
-std::int64_t scratch_bytes(const kernel::Function& function) {
+std::int64_t scratch_bytes(const std::vector<ssa::Buffer>& buffers) {
   std::int64_t total = 0;
-  for (const auto& buffer : function.buffers) {
+  for (const auto& buffer : buffers) {
     if (buffer.space == ssa::Space::OnChip) total += on_chip_bytes(buffer);
   }
   return total;

@@ -26,11 +26,6 @@ std::pair<std::uint32_t, const char*> typed_field(DType dtype) {
   }
 }
 
-std::size_t alignment(DType dtype) {
-  const int width = bits(dtype);
-  return width <= 8 ? 1 : static_cast<std::size_t>(std::min(width, 64)) / 8;
-}
-
 // Entries of one typed field are copied with this width; sub-byte types hold a whole byte of elements per entry.
 std::size_t entry_bytes(DType dtype) {
   if (is_complex(dtype)) return static_cast<std::size_t>(bits(dtype)) / 16;
@@ -126,10 +121,11 @@ Result<weft::Tensor> Decoder::from_bytes(const TensorFields& fields, DType dtype
                                          std::shared_ptr<const void> owner) {
   const auto is_truth = [](char c) { return static_cast<unsigned char>(c) <= 1; };
   const bool clean = dtype != DType::Bool || std::all_of(bytes.begin(), bytes.end(), is_truth);
+  constexpr std::size_t kFew = 4096;  // bytes that are copied at once rather than when they are asked for
   const bool aligned = reinterpret_cast<std::uintptr_t>(bytes.data()) % alignment(dtype) == 0;
-  if (clean && aligned && !bytes.empty()) {
+  if (clean && (aligned || bytes.size() > kFew) && !bytes.empty()) {
     WEFT_TRY(charge(fields.dims.size() * sizeof(std::int64_t) + kAllocation));
-    return weft::Tensor::view(dtype, fields.dims, bytes.data(), std::move(owner));
+    return weft::Tensor::view_anywhere(dtype, fields.dims, bytes.data(), std::move(owner));
   }
   constexpr std::size_t kOwned = 256;  // padding, the owner's block, the dims
   WEFT_TRY(charge(bytes.size() + fields.dims.size() * sizeof(std::int64_t) + kOwned));

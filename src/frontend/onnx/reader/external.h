@@ -42,6 +42,7 @@ class ExternalData {
   ExternalData(const ExternalData&) = delete;
   ExternalData& operator=(const ExternalData&) = delete;
 
+  bool is_used() const { return !files_.empty(); }
   // The `size` bytes that the entries name.
   Result<ExternalBytes> find(const std::vector<std::pair<std::string, std::string>>& entries, std::size_t size);
 

@@ -14,7 +14,9 @@ Result<Model> read_model(std::string_view bytes, const std::string& base_dir, co
                          std::shared_ptr<const void> owner) try {
   ExternalData external(base_dir);
   Decoder decoder(bytes, std::move(owner), limits, base_dir.empty() ? nullptr : &external);
-  return decoder.model(bytes);
+  Result<Model> read = decoder.model(bytes);
+  if (read.ok()) read->has_external_data = external.is_used();
+  return read;
 } catch (const std::bad_alloc&) {
   return no_memory();
 }

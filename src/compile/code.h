@@ -1,0 +1,90 @@
+// Machine code of a model's kernels, made in batches: what every run takes when the model is compiled, what only some
+// sizes take when a run first does. Each batch is an entry of the compile cache.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/machine.h"
+#include "codegen/llvm/codegen.h"
+#include "compile/jobs.h"
+#include "kernel/kernel.h"
+#include "runtime/cache.h"
+#include "runtime/kernel_code.h"
+#include "tile/tile.h"
+
+namespace weft::compiler {
+
+// Sums over the threads.
+struct CodeTimes {
+  double kernel_ms = 0, emit_ms = 0, codegen_ms = 0, link_ms = 0;
+  double wall_ms = 0;   // of batches that runs asked for
+  int kernels = 0;      // made so far, those from the cache included
+  int from_cache = 0;
+};
+
+// Tile programs, by kernel, under the symbols that their code has.
+using Tiles = std::vector<tile::Function>;
+
+// A tile program as a kernel of that name, down to what emitters take.
+Result<kernel::Function> lower_program(const tile::Function& program, const Machine& machine, const std::string& name);
+
+class Code final : public runtime::KernelCode {
+ public:
+  struct Setup {
+    std::vector<std::string> symbols;  // by kernel
+    std::string key;                   // of all that shapes them: tile programs, target, build
+    Machine machine;
+    int jobs = 1;
+    bool cache = true;
+    // Where the tile programs are, or how they are made again when they come from the cache.
+    std::function<Result<std::shared_ptr<const Tiles>>()> tiles;
+  };
+  explicit Code(Setup setup);
+
+  // Some kernels on their way: the jobs added by begin() make them, finish() loads them.
+  struct Part {
+    std::vector<std::int32_t> kernels;
+    codegen::Object object;
+    codegen::Timing timing;
+    double kernel_ms = 0;
+  };
+  struct Batch {
+    std::vector<std::int32_t> kernels;
+    std::vector<Part> parts;
+    std::vector<codegen::Object> objects;
+    bool from_cache = false;
+  };
+  Result<void> begin(Batch& batch, std::vector<Job>& jobs);
+  Result<void> finish(Batch& batch);
+
+  Result<void> require(std::span<const std::int32_t> kernels) override;
+  runtime::KernelFn function(std::int32_t kernel) const override {
+    return functions_[kernel].load(std::memory_order_acquire);
+  }
+
+  const std::vector<std::string>& symbols() const { return setup_.symbols; }
+  const std::string& key() const { return setup_.key; }
+  Result<std::shared_ptr<const Tiles>> tiles() const { return setup_.tiles(); }
+  CodeTimes times() const;
+
+ private:
+  runtime::CacheKey key_of(const Batch& batch) const;
+  bool find_cached(Batch& batch) const;
+  Result<void> compile(Part& part, const Tiles& tiles) const;
+  std::vector<std::int32_t> missing(std::span<const std::int32_t> kernels) const;
+
+  const Setup setup_;
+  const runtime::Cache cache_;
+  std::vector<std::atomic<runtime::KernelFn>> functions_;
+  std::mutex making_;  // one batch at a time
+  mutable std::mutex mutex_;
+  std::vector<codegen::LoadedCode> loaded_;
+  CodeTimes times_;
+};
+
+}  // namespace weft::compiler
