@@ -39,7 +39,8 @@ class Tensor {
   std::size_t byte_size() const;   // of the dense storage; 0 for strings
   const void* data() const { return deferred_ == nullptr ? data_ : copied(); }
   const void* bytes() const;       // the same bytes, perhaps not aligned for their dtype
-  void* mutable_data();            // WEFT_CHECKs that this object may be written (it came from empty or zeros)
+  bool writable() const { return writable_; }
+  void* mutable_data();            // WEFT_CHECKs writable(): it came from empty, zeros or mutable_view
   template <class T>
   const T* as() const { return static_cast<const T*>(data()); }
   template <class T>

@@ -14,15 +14,6 @@ std::string described(const Argument& a) {
   return a.is_number() ? "a number" : std::string(name(a.tensor().dtype())) + shape_str(a.tensor().shape());
 }
 
-// The bytes of a tensor that a kernel may write; null: it may not.
-void* writable(const Tensor& tensor) {
-  try {
-    return Tensor(tensor).mutable_data();
-  } catch (const Error&) {
-    return nullptr;
-  }
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Bound>> bind(const Kernel::State& kernel, std::int64_t grid, const Arguments& arguments) {
@@ -48,9 +39,8 @@ Result<std::unique_ptr<Bound>> bind(const Kernel::State& kernel, std::int64_t gr
     }
     const ssa::Buffer& buffer = r.function.buffers[p.place];
     if (a.is_number() || a.tensor().dtype() != buffer.dtype) return wrong(fmt::format("memory of {}", name(buffer.dtype)));
-    void* data = buffer.written ? writable(a.tensor()) : const_cast<void*>(a.tensor().data());
-    if (buffer.written && data == nullptr && a.tensor().size() > 0) return wrong("memory that may be written");
-    bound->buffers.push_back({data, a.tensor().size()});
+    if (buffer.written && !a.tensor().writable()) return wrong("memory that may be written");
+    bound->buffers.push_back({const_cast<void*>(a.tensor().data()), a.tensor().size()});
   }
   if (!r.prints.empty()) {
     bound->words.resize(kPrintWords);
