@@ -61,6 +61,7 @@ struct CompileOptions {
   std::string target = "cpu";           // "cpu", "ref" (the interpreter) or a device: "opencl", "opencl:1"
   int threads = 0;                      // of the program's runs; 0: as many as the process may use
   bool cache = true;                    // look compiled code up on disk and keep it there
+  bool tuned = true;                    // use the schedules that `weft tune` found
   std::vector<std::string> passes_off;  // graph passes that do not run
   std::string cpu = "native";           // at most these features: "x86-64", "x86-64-v2", "-v3", "-v4" or all there are
   std::string weights = "f32";          // of products, kept as "f32", "bf16" or "int8": smaller, less exact

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "compile/code.h"
+#include "compile/tuned.h"
 #include "runtime/archive.h"
 #include "runtime/cache.h"
 #include "runtime/file_hash.h"
@@ -36,14 +37,18 @@ CacheKey key_of(const Model::State& model, const char* kind) {
 }
 
 std::string text_of(const Machine& m) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", m.name, m.arch, m.vector_bits, m.vector_registers, m.cores,
-                     m.cache_line, m.l1_bytes, m.l2_bytes, m.l3_bytes, m.ghz, m.dram_gbytes, fmt::join(m.features, ","));
+  const Rates& r = m.rates;
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {}", m.name, m.arch, m.vector_bits, m.vector_registers, m.cores, m.cache_line,
+                     m.l1_bytes, m.l2_bytes, m.l3_bytes,
+                     fmt::join({r.ghz, r.fmas, r.l1_gbytes, r.l2_gbytes, r.l3_gbytes, r.memory_gbytes, r.all_gbytes, r.dispatch_us}, " "),
+                     fmt::join(m.features, ","));
 }
 
 CacheKey key_of(const Model::State& model, const compiler::Options& how) {
   CacheKey key = key_of(model, "program");
   key.add(codegen::version());
   key.add(text_of(how.machine));
+  key.add(how.tuned ? compiler::tuned_state() : "");
   key.add(fmt::format("{} {} {} {} {}", static_cast<int>(how.passes.precision), static_cast<int>(how.passes.weights),
                       how.passes.limit, how.passes.fold_bytes, fmt::join(how.passes.off, ",")));
   return key;

@@ -4,7 +4,9 @@
 
 #include "api/state.h"
 #include "api/stored.h"
+#include "base/knobs.h"
 #include "compile/clock.h"
+#include "compile/limits.h"
 #include "frontend/onnx/reader/reader.h"
 #include "frontend/onnx/reader/validate.h"
 
@@ -138,6 +140,8 @@ Result<compiler::Options> compiler_options(const CompileOptions& options) {
         .found(options.cpu)
         .suggest("there is native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4");
   }
+  compiler::apply_measured_rates(how.machine);
+  how.tuned = options.tuned && knob_integer(Knob::Tuned) != 0;
   return how;
 }
 

@@ -8,6 +8,20 @@
 
 namespace weft {
 
+// What modelled times are worked out from: of one core, at its widest vectors. The defaults are a core of 2020 or so at
+// 2.5 GHz; `weft doctor --measure` finds those of a machine.
+struct Rates {
+  double ghz = 2.5;           // sustained clock
+  double fmas = 2;            // multiply-adds of vectors a cycle
+  double l1_gbytes = 250;     // GB/s that loads read from each level
+  double l2_gbytes = 100;
+  double l3_gbytes = 30;
+  double memory_gbytes = 12;
+  double all_gbytes = 0;      // that all cores together read from memory; 0: twice what one does
+  double dispatch_us = 2;     // to hand a part to other threads and wait for them
+  friend bool operator==(const Rates&, const Rates&) = default;
+};
+
 struct Machine {
   std::string name = "generic";        // the CPU's own name
   std::string arch = "x86-64";
@@ -18,8 +32,7 @@ struct Machine {
   std::int64_t l1_bytes = 32 << 10;    // data, per core
   std::int64_t l2_bytes = 256 << 10;   // per core
   std::int64_t l3_bytes = 0;           // shared; 0: none known
-  double ghz = 2.5;                    // sustained clock, for modelled times
-  double dram_gbytes = 12;             // GB/s that one core can stream; modelled
+  Rates rates;                         // for modelled times
   bool has_fma = false;
   bool has_f16c = false;
   bool has_avx512 = false;             // F, BW, DQ and VL

@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/errors.h"
+#include "cli/kernels.h"
 #include "cli/model.h"
 #include "cli/options.h"
 #include "cli/progress.h"
@@ -22,7 +23,7 @@ namespace weft::cli {
 namespace {
 
 struct BenchArguments : ModelArguments {
-  bool json = false, time_report = false;
+  bool json = false, time_report = false, kernels = false;
   double seconds = 3;
 };
 
@@ -182,7 +183,23 @@ void print_times(const nlohmann::ordered_json& times, int indent) {
   }
 }
 
+Result<int> bench_kernels(const BenchArguments& arguments) {
+  const Model model = WEFT_TRY(load_model(arguments));
+  const std::vector<Tensor> inputs = WEFT_TRY(model_inputs(model, arguments));
+  ModelArguments how_made = arguments;
+  how_made.no_cache = true;  // a stored program has no graph
+  const Program program = WEFT_TRY(compile_model(model, how_made));
+  const auto times = WEFT_TRY(time_kernels(program, inputs, arguments, arguments.seconds));
+  if (arguments.json) {
+    fmt::print("{}\n", kernel_times_json(times));
+  } else {
+    print_kernel_times(times);
+  }
+  return kSuccess;
+}
+
 Result<int> bench(const BenchArguments& arguments) {
+  if (arguments.kernels) return bench_kernels(arguments);
   const nlohmann::ordered_json figures = WEFT_TRY(figures_of(arguments));
   if (arguments.json) {
     fmt::print("{}\n", figures.dump(2));
@@ -206,6 +223,7 @@ Action add_bench(CLI::App& app) {
   add_run_options(app, *a);
   add_target_option(app, a->target);
   add_flag(app, "--json", a->json, "print JSON");
+  add_flag(app, "--kernels", a->kernels, "what each kernel takes, beside what it should by the cost model");
   add_flag(app, "--time-report", a->time_report, "how long each stage took before the first run");
   add_option(app, "--seconds", a->seconds, "how long to measure", {0.0, 86400.0});
   return [a] { return bench(*a); };

@@ -26,6 +26,7 @@ Action add_explain(CLI::App& app);
 Action add_compile(CLI::App& app);
 Action add_opt(CLI::App& app);
 Action add_diff(CLI::App& app);
+Action add_tune(CLI::App& app);
 Action add_doctor(CLI::App& app);
 
 }  // namespace weft::cli

@@ -55,8 +55,15 @@ std::string devices_text(const target::Info& info) {
 
 std::string limits_text(int threads) {
   const auto limits = compiler::known_limits(threads);
-  if (!limits) return "not measured; 'weft doctor --measure' takes a second";
-  return fmt::format("{:.0f} GFLOP/s of f32, {:.1f} GB/s read from memory", limits->gflops, limits->gbytes);
+  if (!limits) return "not measured; 'weft doctor --measure' takes seconds";
+  std::string text = fmt::format("{:.0f} GFLOP/s of f32, {:.1f} GB/s read from memory", limits->gflops, limits->gbytes);
+  if (threads == 1) {
+    text += fmt::format("; {:.2f} GHz, {:.0f} GB/s from L1, {:.0f} from L2, {:.0f} from L3", limits->ghz, limits->l1_gbytes,
+                        limits->l2_gbytes, limits->l3_gbytes);
+  } else {
+    text += fmt::format("; {:.1f} us to dispatch", limits->dispatch_us);
+  }
+  return text;
 }
 
 Result<int> doctor(bool measure) {

@@ -116,7 +116,7 @@ Result<int> explain(const ExplainArguments& arguments) {
   const Program program = WEFT_TRY(compile_model(model, how_made));
   if (arguments.schedule) {
     const compiler::Options how = WEFT_TRY(compiler_options(compile_options(arguments)));
-    const auto kernels = WEFT_TRY(schedules_of(*program.state->compiled.graph, how.target ? how.target->machine() : how.machine));
+    const auto kernels = unique_kernels(WEFT_TRY(schedules_of(*program.state->compiled.graph, how)));
     arguments.json ? fmt::print("{}\n", schedules_json(kernels)) : print_schedules(kernels);
     return kSuccess;
   }

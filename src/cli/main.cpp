@@ -29,6 +29,7 @@ constexpr Command kCommands[] = {
     {"compile", "prints what each stage of the compiler makes of a model", add_compile},
     {"opt", "prints the graph after the graph passes", add_opt},
     {"conformance", "runs test cases in the layout of the ONNX backend suite", add_conformance},
+    {"tune", "finds the fastest schedules of a model's kernels by measuring", add_tune},
     {"doctor", "says what Weft found on this machine", add_doctor},
 };
 

@@ -133,6 +133,7 @@ void add_run_options(CLI::App& app, ModelArguments& a) {
   add_cpu_option(app, a.cpu);
   add_option(app, "--weights", a.weights, "keep those of products as f32, bf16 or int8");
   add_option(app, "--precision", a.precision, "of f32 products: highest, high or medium");
+  add_flag(app, "--no-tuned", a.no_tuned, "leave out the schedules that 'weft tune' found");
   add_flag(app, "--no-cache", a.no_cache, "neither look compiled code up on disk nor keep it there");
 }
 
@@ -192,6 +193,7 @@ CompileOptions compile_options(const ModelArguments& a) {
   options.weights = a.weights;
   options.cpu = a.cpu;
   options.cache = !a.no_cache;
+  options.tuned = !a.no_tuned;
   return options;
 }
 

@@ -23,6 +23,7 @@ struct ModelArguments {
   int threads = 0;
   std::vector<std::string> passes_off;
   bool no_cache = false;
+  bool no_tuned = false;
   std::string precision = "highest";
   std::string weights = "f32";
   std::string cpu = "native";

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/table.h"
+#include "compile/tuned.h"
 #include "loop/lower/lower.h"
 
 namespace weft::cli {
@@ -19,19 +21,18 @@ const char* kind_name(loop::LoopKind kind) {
   return "";
 }
 
-Result<void> collect(const graph::Graph& graph, const Machine& machine, std::vector<KernelSchedule>& into) {
-  const loop::Partition partition = WEFT_TRY(loop::lower(graph));
-  for (const loop::Step& step : partition.steps) {
+Result<void> collect(const graph::Graph& graph, const compiler::Options& options, std::vector<KernelSchedule>& into) {
+  loop::Partition partition = WEFT_TRY(loop::lower(graph));
+  for (loop::Step& step : partition.steps) {
     if (step.kind != loop::Step::Kind::Kernel) {
-      for (const auto& region : graph.node(step.node).regions) WEFT_TRY(collect(*region, machine, into));
+      for (const auto& region : graph.node(step.node).regions) WEFT_TRY(collect(*region, options, into));
       continue;
     }
-    const loop::Group& group = step.group;
-    KernelSchedule kernel{group.name, group.origins, {}, schedule::schedule(group, machine, graph.facts)};
-    for (std::size_t i = 0; i < group.loops.size(); ++i) {
-      kernel.loops.push_back(fmt::format("i{} {} {}", i, kind_name(group.loops[i].kind), group.loops[i].extent.str()));
-    }
-    into.push_back(std::move(kernel));
+    std::string text = loop::print_alike(step.group);
+    const Machine& machine = options.target ? options.target->machine() : options.machine;
+    const schedule::Request request{true, compiler::tuned_choice(options, text, graph.facts)};
+    schedule::Schedule made = schedule::schedule(step.group, machine, graph.facts, request);
+    into.push_back({std::move(step.group), graph.facts, std::move(text), std::move(made), 1});
   }
   return {};
 }
@@ -41,35 +42,86 @@ std::string guard_text(const schedule::Variant& variant) {
   return fmt::format("{} in {}..{}", variant.guard->size.str(), variant.guard->lo, variant.guard->hi);
 }
 
+std::string us(double value) { return fmt::format("{:.1f}", value); }
+
+void print_candidates(const schedule::Schedule& schedule) {
+  constexpr std::size_t kShown = 8;
+  Table table({"", "us", "few us", "compute", "l1", "l2", "l3", "memory", "waste", "dispatch", "candidate"});
+  std::size_t shown = 0;
+  for (const schedule::Candidate& c : schedule.candidates) {
+    const bool chosen = c.record == schedule.variants.back().record;
+    if (++shown > kShown && !chosen) continue;
+    table.row({chosen ? schedule.tuned ? "  tuned" : "  chosen" : "", us(c.cost.total()), us(c.few.total()), us(c.cost.compute), us(c.cost.l1),
+               us(c.cost.l2), us(c.cost.l3), us(c.cost.memory), us(c.cost.waste), us(c.cost.dispatch), schedule::print(c.record)});
+  }
+  print(table);
+  if (shown > kShown) fmt::print("  and {} more\n", shown - kShown);
+}
+
 }  // namespace
 
-Result<std::vector<KernelSchedule>> schedules_of(const graph::Graph& graph, const Machine& machine) {
+Result<std::vector<KernelSchedule>> schedules_of(const graph::Graph& graph, const compiler::Options& options) {
   std::vector<KernelSchedule> kernels;
-  WEFT_TRY(collect(graph, machine, kernels));
+  WEFT_TRY(collect(graph, options, kernels));
   return kernels;
+}
+
+std::vector<KernelSchedule> unique_kernels(std::vector<KernelSchedule> kernels) {
+  std::vector<KernelSchedule> unique;
+  std::map<std::string, std::size_t> numbers;
+  for (KernelSchedule& kernel : kernels) {
+    const auto [it, fresh] = numbers.try_emplace(kernel.text, unique.size());
+    if (fresh) {
+      unique.push_back(std::move(kernel));
+    } else {
+      ++unique[it->second].uses;
+    }
+  }
+  return unique;
+}
+
+std::vector<std::string> loops_of(const loop::Group& group) {
+  std::vector<std::string> loops;
+  for (std::size_t i = 0; i < group.loops.size(); ++i) {
+    loops.push_back(fmt::format("i{} {} {}", i, kind_name(group.loops[i].kind), group.loops[i].extent.str()));
+  }
+  return loops;
+}
+
+nlohmann::ordered_json cost_json(const schedule::Cost& c) {
+  return {{"us", c.total()}, {"compute", c.compute}, {"l1", c.l1},       {"l2", c.l2},
+          {"l3", c.l3},      {"memory", c.memory},   {"waste", c.waste}, {"dispatch", c.dispatch}};
 }
 
 void print_schedules(const std::vector<KernelSchedule>& kernels) {
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     const KernelSchedule& kernel = kernels[k];
-    fmt::print("{}kernel {} {}: {}\n", k > 0 ? "\n" : "", k, kernel.name, joined(kernel.origins, " + ", 6));
-    fmt::print("  loops     {}\n", joined(kernel.loops));
-    fmt::print("  modelled  {} us\n", number_text(kernel.schedule.modelled_us));
-    fmt::print("  why       {}\n", kernel.schedule.why);
+    const std::string uses = kernel.uses > 1 ? fmt::format(" x{}", kernel.uses) : "";
+    fmt::print("{}kernel {} {}{}: {}\n", k > 0 ? "\n" : "", k, kernel.group.name, uses, joined(kernel.group.origins, " + ", 6));
+    fmt::print("  loops     {}\n", joined(loops_of(kernel.group)));
+    fmt::print("  modelled  {} us\n", number_text(kernel.schedule.cost.total()));
+    fmt::print("  {}     {}\n", kernel.schedule.tuned ? "tuned" : "why  ", kernel.schedule.why);
     for (const schedule::Variant& variant : kernel.schedule.variants) {
       fmt::print("  {}: {}\n", guard_text(variant), schedule::print(variant.record));
     }
+    print_candidates(kernel.schedule);
   }
 }
 
 std::string schedules_json(const std::vector<KernelSchedule>& kernels) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const KernelSchedule& kernel : kernels) {
-    nlohmann::ordered_json j{{"name", kernel.name}, {"nodes", kernel.origins}, {"loops", kernel.loops}};
-    j["modelled_us"] = kernel.schedule.modelled_us;
+    nlohmann::ordered_json j{{"name", kernel.group.name}, {"nodes", kernel.group.origins}, {"loops", loops_of(kernel.group)}};
+    j["uses"] = kernel.uses;
+    j["modelled_us"] = kernel.schedule.cost.total();
+    j["modelled"] = cost_json(kernel.schedule.cost);
     j["why"] = kernel.schedule.why;
+    j["tuned"] = kernel.schedule.tuned;
     for (const schedule::Variant& variant : kernel.schedule.variants) {
       j["variants"].push_back({{"when", guard_text(variant)}, {"record", schedule::print(variant.record)}});
+    }
+    for (const schedule::Candidate& c : kernel.schedule.candidates) {
+      j["candidates"].push_back({{"record", schedule::print(c.record)}, {"modelled", cost_json(c.cost)}, {"few", cost_json(c.few)}});
     }
     all.push_back(std::move(j));
   }

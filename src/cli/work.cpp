@@ -1,6 +1,7 @@
 #include "cli/work.h"
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <set>
 #include <variant>
@@ -70,28 +71,56 @@ void collect(const runtime::Plan& plan, int depth, const char* body, const std::
       work.flops = did.flops;
     }
     std::sort(ms.begin(), ms.end());
-    if (!ms.empty()) work.ms = ms[ms.size() / 2];
+    if (!ms.empty()) work.ms = ms[ms.size() / 2], work.best_ms = ms.front();
     into.push_back(std::move(work));
     for (const Body& inner : bodies_of(step)) collect(*inner.plan, depth + 1, inner.name, profiles, into);
   }
+}
+
+template <class More>
+Result<std::vector<StepWork>> profile_while(const runtime::Executable& executable, const std::vector<Tensor>& inputs, int threads,
+                                            const More& more) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<runtime::Profile> profiles;
+  std::vector<Tensor> outputs;
+  runtime::RunOptions options;
+  options.threads = threads;
+  WEFT_TRY(executable.run(inputs, outputs, options));
+  const auto start = Clock::now();
+  while (more(profiles.size(), std::chrono::duration<double>(Clock::now() - start).count())) {
+    options.profile = &profiles.emplace_back();
+    WEFT_TRY(executable.run(inputs, outputs, options));
+  }
+  std::vector<StepWork> steps;
+  collect(executable.plan(), 0, "", profiles, steps);
+  return steps;
 }
 
 }  // namespace
 
 Result<std::vector<StepWork>> profile(const runtime::Executable& executable, const std::vector<Tensor>& inputs, int threads,
                                       int runs) {
-  std::vector<runtime::Profile> profiles(static_cast<std::size_t>(runs));
-  std::vector<Tensor> outputs;
-  runtime::RunOptions options;
-  options.threads = threads;
-  WEFT_TRY(executable.run(inputs, outputs, options));
-  for (runtime::Profile& profile : profiles) {
-    options.profile = &profile;
-    WEFT_TRY(executable.run(inputs, outputs, options));
+  return profile_while(executable, inputs, threads, [&](std::size_t done, double) { return done < static_cast<std::size_t>(runs); });
+}
+
+Result<std::vector<StepWork>> profile_for(const runtime::Executable& executable, const std::vector<Tensor>& inputs, int threads,
+                                          double seconds) {
+  constexpr std::size_t kLeast = 5, kMost = 1000;
+  return profile_while(executable, inputs, threads,
+                       [&](std::size_t done, double passed) { return done < kLeast || (done < kMost && passed < seconds); });
+}
+
+std::vector<double> kernel_seconds(const runtime::Plan& plan, const runtime::Profile& profile) {
+  std::vector<double> seconds;
+  for (const runtime::PlanStep& step : plan.steps) {
+    const auto it = profile.find(&step);
+    if (std::holds_alternative<runtime::Launch>(step)) seconds.push_back(it == profile.end() ? 0 : it->second.seconds);
+    for (const Body& inner : bodies_of(step)) {
+      const std::vector<double> inside = kernel_seconds(*inner.plan, profile);
+      seconds.insert(seconds.end(), inside.begin(), inside.end());
+    }
   }
-  std::vector<StepWork> steps;
-  collect(executable.plan(), 0, "", profiles, steps);
-  return steps;
+  return seconds;
 }
 
 StepWork total_of(const std::vector<StepWork>& steps) {

@@ -4,12 +4,14 @@
 #include "compile/clock.h"
 #include "compile/dump.h"
 #include "compile/kernels.h"
+#include "compile/limits.h"
 #include "compile/plan_builder.h"
 #include "runtime/pool.h"
 
 namespace weft::compiler {
 
 Options::Options() : machine(host_machine()) {
+  apply_measured_rates(machine);
   if (const std::string& folder = knob_text(Knob::Dump); !folder.empty()) {
     dump = dump_to_folder(folder);
     dump_stages = kAllStages;

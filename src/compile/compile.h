@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -22,6 +23,8 @@ struct Options {
   std::shared_ptr<const target::Target> target;  // null: this process
   int jobs = 0;                    // threads of the code generator; 0: as many as the pool
   bool cache = true;               // the compile cache on disk
+  bool tuned = true;               // schedules that were found by measuring are used, where there are some
+  std::map<std::string, std::string> choices;  // by print_alike() of a group, those to use instead: print() of a candidate, or "" for none
   bool code = true;                // false: stop before machine code; the plan cannot run
   // Called with what each stage made, as text: stage "graph", "loop", "schedule", "tile", "kernel",
   // "llvm", "asm", "plan"; name of the item.

@@ -5,6 +5,7 @@
 
 #include "base/knobs.h"
 #include "compile/clock.h"
+#include "compile/tuned.h"
 #include "runtime/pool.h"
 #include "tile/lower.h"
 
@@ -40,14 +41,14 @@ void KernelSet::dump(const char* stage, const std::string& name, const std::stri
 }
 
 Result<const ReadyGroup*> KernelSet::add(const loop::Group& group, const DimFacts& facts) {
-  std::string key = loop::print(group);
+  std::string key = loop::print_alike(group);
   if (auto it = groups_.find(key); it != groups_.end()) return &it->second;
   std::string name = fmt::format("{}_{}", group.name, groups_.size());
-  dump("loop", name, key);
+  if (wants("loop")) dump("loop", name, loop::print(group));
   ReadyGroup ready;
   {
     Clock clock(report_.schedule_ms);
-    ready.schedule = schedule::schedule(group, machine(), facts);
+    ready.schedule = schedule::schedule(group, machine(), facts, {false, tuned_choice(options_, key, facts)});
   }
   dump("schedule", name, described(ready.schedule));
   Clock clock(report_.tile_ms);

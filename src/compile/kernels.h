@@ -59,7 +59,7 @@ class KernelSet {
 
   const Options& options_;
   Report& report_;
-  std::map<std::string, ReadyGroup> groups_;  // by printed group: equal text, equal meaning
+  std::map<std::string, ReadyGroup> groups_;  // by print_alike(): equal text, equal meaning
   std::map<std::string, int> numbers_;        // by printed tile program
   std::shared_ptr<Tiles> tiles_ = std::make_shared<Tiles>();
   std::vector<bool> always_;                  // by kernel: whether every run takes it

@@ -144,6 +144,7 @@ Stmt store_stmt(ParamId id, std::vector<ExprId> index, ExprId value,
 
 Result<void> verify(const Group& group);  // ids, dtypes, arity, scoping of loops and locals
 std::string print(const Group& group);    // print(parse(print(g))) == print(g)
+std::string print_alike(const Group& group);  // without the user's nodes: equal for groups that make one kernel
 Result<Group> parse(std::string_view text);
 
 // Plain execution, one element at a time; buffers by parameter (OnChip ones are made here).

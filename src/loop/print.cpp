@@ -222,15 +222,19 @@ std::string print_code(const Group& g) {
   return s + Printer(g).body();
 }
 
-}  // namespace
-
-std::string print(const Group& g) {
+std::string print_head(const Group& g, bool origins) {
   std::string s = fmt::format("group {}\n", quoted(g.name));
   for (std::size_t i = 0; i < g.checks.size(); ++i)
     s += fmt::format("  check {} {}\n", i + 1, quoted(g.checks[i]));
-  for (const std::string& o : g.origins) s += fmt::format("  origin {}\n", quoted(o));
-  return s + print_code(g);
+  for (std::size_t i = 0; origins && i < g.origins.size(); ++i) s += fmt::format("  origin {}\n", quoted(g.origins[i]));
+  return s;
 }
+
+}  // namespace
+
+std::string print(const Group& g) { return print_head(g, true) + print_code(g); }
+
+std::string print_alike(const Group& g) { return print_head(g, false) + print_code(g); }
 
 std::uint64_t Group::hash() const {
   std::uint64_t h = 0xcbf29ce484222325ull;  // FNV-1a: stable between runs, as cache keys must be

@@ -1,6 +1,7 @@
 #include "schedule/analysis.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "loop/linear.h"
@@ -68,7 +69,7 @@ class Walker {
   }
 
   Access access(ParamId param, bool store, std::vector<ExprId> at) {
-    Access a{param, store, std::move(at), std::vector<Stride>(g_.loops.size(), Stride::None)};
+    Access a{param, store, std::move(at), std::vector<Stride>(g_.loops.size(), Stride::None), {}, 4};
     const loop::Linear form = loop::linear(scratch_, loop::address_expr(scratch_, param, a.at));
     for (const auto& [atom, c] : form.terms) {
       const loop::Expr& e = scratch_.expr(atom);
@@ -81,7 +82,18 @@ class Walker {
         if (on[l]) a.strides[l] = Stride::Other;
       }
     }
+    a.bytes = std::max(1, bits(g_.params[param].dtype) / 8);
+    for (std::size_t i = 0; i < a.at.size(); ++i) a.coordinates.push_back(coordinate(param, i, a.at[i]));
     return a;
+  }
+
+  Coordinate coordinate(ParamId param, std::size_t axis, ExprId at) const {
+    Coordinate c;
+    if (axis < g_.params[param].shape.size()) c.extent = std::max(a_.likely(g_.params[param].shape[axis]), 1.0);
+    const loop::Affine form = loop::affine(g_, at);
+    c.known = form.valid;
+    for (const auto& [l, step] : form.terms) c.terms.emplace_back(l, std::abs(a_.likely(step)));
+    return c;
   }
 
   void loads(Leaf& leaf, ExprId root) {
@@ -128,7 +140,7 @@ class Walker {
 
 }  // namespace
 
-Analysis::Analysis(const loop::Group& g, const DimFacts& f) : group(g), facts(f) {
+Analysis::Analysis(const loop::Group& g, const DimFacts& f, std::int64_t u) : group(g), facts(f), unknown(u) {
   for (const auto& l : g.loops) extents.push_back(std::max(likely(l.extent), 1.0));
   work.assign(g.loops.size(), 0);
   Walker(*this).run();

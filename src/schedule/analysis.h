@@ -20,11 +20,20 @@ enum class Stride : std::uint8_t {
   Other
 };  // along one loop: same element, next element, elsewhere
 
+// Where an access is along one axis of its parameter, as a sum over loops.
+struct Coordinate {
+  bool known = true;                             // false: it depends on data; it may be anywhere
+  std::vector<std::pair<LoopId, double>> terms;  // loop, elements that a step of it moves by
+  double extent = 1;                             // of the axis, likely
+};
+
 struct Access {
   ParamId param = 0;
   bool store = false;
   std::vector<ExprId> at;       // coordinates
   std::vector<Stride> strides;  // by loop
+  std::vector<Coordinate> coordinates;
+  int bytes = 4;                // of an element
 };
 
 // A statement that is not a loop, with what it touches and what encloses it.
@@ -39,10 +48,11 @@ struct Leaf {
 };
 
 struct Analysis {
-  Analysis(const loop::Group& group, const DimFacts& facts);
+  Analysis(const loop::Group& group, const DimFacts& facts, std::int64_t unknown = kLikely);
 
   const loop::Group& group;
   const DimFacts& facts;
+  const std::int64_t unknown;  // what a symbol counts as, within its range
   std::vector<Leaf> leaves;
   std::vector<LoopId>
       chain;  // parallel loops from the root that are the only statement of their list
@@ -50,12 +60,13 @@ struct Analysis {
   std::vector<double> work;     // operations of one iteration of a loop, likely
   double total_work = 0;
 
-  double likely(const Dim& d) const { return value(d, kLikely); }
+  double likely(const Dim& d) const { return value(d, unknown); }
   double least(const Dim& d) const { return value(d, 1); }
   bool encloses(LoopId loop, const Leaf& leaf) const;
 
+  static constexpr std::int64_t kLikely = 128, kFew = 8;  // of a size of which only a range is known
+
  private:
-  static constexpr std::int64_t kLikely = 128;  // of a size of which only a range is known
   double value(const Dim& d, std::int64_t unknown) const;
 };
 

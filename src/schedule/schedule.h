@@ -45,13 +45,43 @@ struct Variant {
   Record record;
 };
 
-struct Schedule {
-  std::vector<Variant> variants;  // first match wins; at most four; all ask for the same maps
-  double modelled_us = 0;         // at the sizes' likely values
-  std::string why;                // one line for people
+// Microseconds of one run on all cores, by what takes them. Arithmetic and loads run at the same time, and most of what
+// the caches deliver meanwhile: the total is less than the sum.
+struct Cost {
+  double compute = 0;         // vector arithmetic, the latency of sums, instructions issued
+  double l1 = 0;              // loads and stores
+  double l2 = 0, l3 = 0, memory = 0;  // bytes that come from there
+  double waste = 0;           // what tiles do past the ends of loops, and cores that wait for the last one
+  double dispatch = 0;        // threads handed their parts, programs begun
+  double total() const;
 };
 
-Schedule schedule(const loop::Group& group, const Machine& machine, const DimFacts& facts);
+// One way to run a group, for any sizes.
+struct Candidate {
+  Record record;
+  Cost cost;  // at the sizes' likely values
+  Cost few;   // where sizes are not known and small; else the same
+  double score() const;  // what candidates are ordered by: the geometric mean of both, in microseconds
+};
+
+struct Schedule {
+  std::vector<Variant> variants;  // first match wins; at most four; all ask for the same maps
+  Cost cost;                      // of the last variant, at the sizes' likely values
+  std::string why;                // one line for people
+  std::vector<Candidate> candidates;  // what was considered for the last variant, the cheapest first; when asked for
+  bool tuned = false;             // it is the request's choice, not the cheapest
+};
+
+struct Request {
+  bool candidates = false;  // wanted in the result
+  std::string choice;       // print() of the candidate to take; one that is not there is as none
+};
+
+// The candidates keep the order in which sums are added: all of them give the same bits.
+Schedule schedule(const loop::Group& group, const Machine& machine, const DimFacts& facts, const Request& request = {});
+
+// What a record of the group costs at the sizes that the facts leave, likely ones where they leave several.
+Cost cost(const loop::Group& group, const Machine& machine, const DimFacts& facts, const Record& record);
 
 // Programs that share a grid loop: blocks of its steps. Their product is the number of programs of
 // a variant.

@@ -8,7 +8,7 @@
 namespace weft::schedule {
 namespace {
 
-constexpr double kFmaPerCycle = 2, kLoadsPerCycle = 2, kFmaLatency = 4;
+constexpr double kLoadsPerCycle = 2, kFmaLatency = 4;
 constexpr double kRowVector = 0.25, kColumnScalar = 0.02;  // cycles that do not overlap
 constexpr std::int64_t kWayBytes = 4096;  // of a first-level cache indexed by the page offset
 
@@ -36,32 +36,42 @@ int lane_tile(const Machine& m, int element_bits, double extent, int vectors) {
   return v * static_cast<int>(std::min<double>(vectors, std::ceil(extent / v)));
 }
 
-RegisterTile product_tile(const Machine& m, int element_bits, double rows, double lanes,
-                          int fixed_lanes, int most_rows) {
+std::vector<RegisterTile> product_tiles(const Machine& m, int element_bits, double rows, double lanes, int fixed_lanes,
+                                        int most_rows, std::size_t most) {
   const int v = vector_lanes(m, element_bits);
-  RegisterTile best;
-  double best_rate = 0;
+  struct Rated {
+    double rate;
+    RegisterTile tile;
+  };
+  std::vector<Rated> rated;
   for (const int vectors : {2, 1, 3, 4, 6, 8}) {
     const int c = lanes <= v ? lane_tile(m, element_bits, lanes, 1) : v * vectors;
     if (fixed_lanes > 0 && c != fixed_lanes) continue;
     if (vectors > 1 && c >= v && lanes <= (vectors - 1) * v) continue;
     const int used = std::max(1, c / v);
-    for (int most = 1; most <= most_rows; ++most) {
-      const int r = balanced(rows, most);
+    for (int wanted = 1; wanted <= most_rows; ++wanted) {
+      const int r = balanced(rows, wanted);
       if (r * used + used + 1 > m.vector_registers) break;
+      if (!rated.empty() && rated.back().tile.rows == r && rated.back().tile.lanes == c) continue;
       const double fma = r * used;
-      const double cycles =
-          std::max({fma / kFmaPerCycle, (r + used) / kLoadsPerCycle, kFmaLatency});
+      const double cycles = std::max({fma / m.rates.fmas, (r + used) / kLoadsPerCycle, kFmaLatency});
       // A step reads one row of the panel from the second-level cache, and a column of scalars from
       // the first.
       const double traffic = kRowVector * used + kColumnScalar * r;
       const double useful = (rows / padded(rows, r)) * (lanes / padded(lanes, c));
-      const double rate = fma * useful / (cycles + traffic);
-      if (rate > best_rate * 1.001) best = {r, c}, best_rate = rate;
+      rated.push_back({fma * useful / (cycles + traffic), {r, c}});
+    }
+    if (lanes <= v) break;
+  }
+  std::stable_sort(rated.begin(), rated.end(), [](const Rated& a, const Rated& b) { return a.rate > b.rate * 1.001; });
+  std::vector<RegisterTile> best;
+  for (const bool first : {true, false}) {
+    for (const Rated& r : rated) {
+      const auto same = [&](const RegisterTile& t) { return t.lanes == r.tile.lanes && (first || t.rows == r.tile.rows); };
+      if (best.size() < most && std::none_of(best.begin(), best.end(), same)) best.push_back(r.tile);
     }
   }
-  if (best_rate == 0)
-    best = {1, fixed_lanes > 0 ? fixed_lanes : lane_tile(m, element_bits, lanes, 2)};
+  if (best.empty()) best.push_back({1, fixed_lanes > 0 ? fixed_lanes : lane_tile(m, element_bits, lanes, 2)});
   return best;
 }
 

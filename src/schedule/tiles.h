@@ -1,6 +1,8 @@
 // How large tiles are. Private to schedule/.
 #pragma once
 
+#include <vector>
+
 #include "base/machine.h"
 
 namespace weft::schedule {
@@ -12,11 +14,11 @@ struct RegisterTile {
   int lanes = 1;  // elements
 };
 
-// The tile of accumulators that keeps a machine's multiply-add units busiest for `rows` x `lanes`
-// elements of a product, counting what is lost to cut-off tiles. `fixed_lanes` prescribes the
-// tile's lanes (0: free), `most_rows` bounds its rows.
-RegisterTile product_tile(const Machine& m, int element_bits, double rows, double lanes,
-                          int fixed_lanes = 0, int most_rows = kMostRows);
+// Tiles of accumulators for `rows` x `lanes` elements of a product, those first that should keep the multiply-add units
+// busiest, counting what is lost to cut-off tiles: one of each width of lanes, and the next best ones up to `most`.
+// `fixed_lanes` prescribes the tile's lanes (0: free), `most_rows` bounds its rows.
+std::vector<RegisterTile> product_tiles(const Machine& m, int element_bits, double rows, double lanes, int fixed_lanes,
+                                        int most_rows, std::size_t most);
 
 // How many rows that lie `stride` bytes apart the first-level cache holds at once, with room for
 // the rest: rows a multiple of a way's size apart share one set.

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <regex>
 #include <string>
 
 #include "base/npy.h"
@@ -42,8 +43,8 @@ class Commands : public testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  Ran weft(const std::string& arguments) {
-    const std::string line = "WEFT_CACHE_DIR=off '" WEFT_BINARY "' " + arguments + " >'" + (folder_ / "out").string() +
+  Ran weft(const std::string& arguments, const std::string& cache = "off") {
+    const std::string line = "WEFT_CACHE_DIR='" + cache + "' '" WEFT_BINARY "' " + arguments + " >'" + (folder_ / "out").string() +
                              "' 2>'" + (folder_ / "err").string() + "' </dev/null";
     const int status = std::system(line.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, slurp(folder_ / "out"), slurp(folder_ / "err")};
@@ -138,7 +139,7 @@ TEST_F(Commands, ExplainLooksIntoBodies) {
   const std::string loop = kCases + "loop_ends_by_condition/model.onnx";
   EXPECT_THAT(weft("explain " + loop).out, AllOf(HasSubstr("loop"), HasSubstr("body:"), HasSubstr("no kernel: loop")));
   EXPECT_THAT(weft("explain " + loop + " --json").out, AllOf(HasSubstr("\"body\": \"body\""), HasSubstr("\"runs\"")));
-  EXPECT_THAT(weft("explain " + kRelu + " --schedule").out, AllOf(HasSubstr("loops"), HasSubstr("modelled"), HasSubstr("any size")));
+  EXPECT_THAT(weft("explain " + kRelu + " --schedule").out, AllOf(HasSubstr("loops"), HasSubstr("modelled"), HasSubstr("any size"), HasSubstr("compute"), HasSubstr("chosen")));
   EXPECT_THAT(weft("explain " + kRelu + " --schedule --json").out, HasSubstr("\"modelled_us\""));
 }
 
@@ -178,6 +179,40 @@ TEST_F(Commands, DiffWritesACaseThatFailsByItself) {
     EXPECT_EQ(weft("verify " + part).code, 0);
     fs::remove_all(folder_ / "part");
   }
+}
+
+TEST_F(Commands, KernelsAreTimedBesideTheModel) {
+  EXPECT_THAT(weft("bench --kernels --seconds 0.1 " + kRelu).out, AllOf(HasSubstr("modelled"), HasSubstr("pointwise")));
+  EXPECT_THAT(weft("bench --kernels --json --seconds 0.1 " + kRelu).out,
+              AllOf(HasSubstr("\"modelled_us\""), HasSubstr("\"best_us\""), HasSubstr("\"dispatch\"")));
+}
+
+TEST_F(Commands, TuneNeedsAPlaceForWhatItFinds) {
+  expect_usage_error("tune " + kRelu, "there is no place to keep what is found");
+  expect_usage_error("tune --seconds 0 " + kRelu, "--seconds");
+  expect_usage_error("tune " + kRelu + "x", "did you mean '" + kRelu + "'?");
+}
+
+TEST_F(Commands, TunedSchedulesGoOnAndDamagedOnesAreAsNone) {
+  const std::string cache = (folder_ / "cache").string(), model = kCases + "matmul_broadcast_and_vectors_dynamic/model.onnx";
+  const Ran first = weft("tune --seconds 1 " + model, cache);
+  EXPECT_EQ(first.code, 0) << first.err;
+  const auto tried = [](const std::string& out) {
+    std::smatch found;
+    return std::regex_search(out, found, std::regex("([0-9]+) candidates tried")) ? std::stoi(found[1]) : -1;
+  };
+  EXPECT_GT(tried(first.out), 0) << first.out;
+  EXPECT_GE(tried(weft("tune --seconds 1 " + model, cache).out), tried(first.out));
+  const auto files = [&] {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::directory_iterator(fs::path(cache) / "tuned")) found.push_back(entry.path());
+    return found;
+  }();
+  EXPECT_FALSE(files.empty());
+  for (const fs::path& file : files) std::ofstream(file, std::ios::binary | std::ios::trunc) << "no entry";
+  EXPECT_EQ(weft("explain --schedule " + model, cache).code, 0);
+  EXPECT_EQ(weft("run --no-tuned " + model, cache).code, 0);
+  EXPECT_THAT(weft("tune --seconds 1 " + model, cache).out, HasSubstr("candidates tried"));
 }
 
 }  // namespace

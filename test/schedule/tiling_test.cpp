@@ -11,6 +11,8 @@ Machine avx512() {
   m.vector_bits = 512;
   m.vector_registers = 32;
   m.cores = 4;
+  m.l2_bytes = 1 << 20;
+  m.l3_bytes = 16 << 20;
   m.has_fma = true;
   return m;
 }
@@ -83,8 +85,8 @@ TEST(Schedule, ShortReductionsAreWrittenOut) {
       "parallel i0: 18 { parallel i1: 20 { parallel i2: 64 { local t0: f32 = f32(0) reduce i3: 3 { reduce i4: 3 "
       "{ update t0 sum= p0[i0 + i3, i1 + i4, i2] * p1[i3, i4, i2] } } store p2[i0, i1, i2] = t0 } } }");
   const Record r = schedule(g, avx512(), {}).variants.back().record;
-  EXPECT_TRUE(r.loops[3].unrolled);
-  EXPECT_TRUE(r.loops[4].unrolled);
+  EXPECT_EQ(r.loops[3].axis, -1);
+  EXPECT_TRUE(r.loops[4].unrolled);  // how many steps are is a matter of the tile's width
 }
 
 TEST(Schedule, ConstantOperandsArePacked) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <random>
 
 #include "loop/group.h"
@@ -115,7 +116,7 @@ Machine machine(int vector_bits, int registers) {
   return m;
 }
 
-void compare(const Case& c, const Record& record, const std::string& how, std::int64_t limit) {
+void compare(const Case& c, const Record& record, const std::string& how, std::int64_t limit, Buffers* out = nullptr) {
   SCOPED_TRACE(how + ": " + schedule::print(record));
   for (unsigned seed : {1u}) {
     Buffers want = make(c, {}, limit, seed);
@@ -137,6 +138,22 @@ void compare(const Case& c, const Record& record, const std::string& how, std::i
     // Maps only change inputs, which are not compared.
     expect_close(c, want, got, how);
     if (::testing::Test::HasFailure()) FAIL() << ssa::print(lowered->function);
+    if (out) *out = std::move(got);
+  }
+}
+
+// All that a schedule considers gives the same bits: what is chosen, by model or by measuring, never shows in a result.
+void compare_candidates(const Case& c, const Machine& m, const DimFacts& facts, std::int64_t limit) {
+  std::optional<Buffers> first;
+  for (const auto& candidate : schedule::schedule(c.group, m, facts, {true, ""}).candidates) {
+    Buffers got;
+    compare(c, candidate.record, "candidate", limit, &got);
+    if (::testing::Test::HasFailure()) return;
+    if (!first) first = got;
+    for (std::size_t i = 0; i < c.group.params.size(); ++i) {
+      if (c.group.params[i].role == Role::Input) continue;
+      ASSERT_EQ(first->bytes[i], got.bytes[i]) << "p" << i << " under " << schedule::print(candidate.record);
+    }
   }
 }
 
@@ -164,6 +181,7 @@ void check(const char* text, const Bindings& bindings = {}, std::int64_t limit =
       compare(c, v.record, "scheduled for " + std::to_string(bits), limit);
     }
   }
+  compare_candidates(c, machine(512, 32), facts, limit);
 }
 
 // A record by hand: rows, lanes (loop, tile), blocks on the grid.

@@ -1,0 +1,305 @@
+#include "schedule/model.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft::schedule {
+
+using loop::LoopKind;
+
+namespace {
+
+constexpr double kFmaLatency = 4;     // cycles from a sum to the next one on it
+constexpr double kIssued = 4;         // instructions a cycle
+constexpr double kLoopInstructions = 3;  // of one iteration: count, compare, branch
+constexpr double kScalarLoad = 0.5;   // cycles at least
+constexpr double kLoopStart = 6;      // cycles to enter and leave an inner loop
+constexpr double kGatherLane = 1.2, kScatterLane = 1.6;
+constexpr double kCacheShare = 0.75;  // of a cache that the data of a kernel can count on
+constexpr double kOverlap = 0.25;     // of what is not the longest part: what does not run at the same time
+constexpr double kProgram = 0.05, kLaunch = 0.15;  // microseconds
+constexpr int kChunksPerCore = 8;     // pieces that the pool deals out
+
+// Loops around statements, as a program runs them: blocks of the grid, their steps, then the group's own tree.
+struct Part {
+  LoopId loop = -1;  // -1: statements only
+  double trips = 1;
+  double inner = 1;  // elements of the loop that one iteration covers
+  std::vector<Part> parts;
+  std::vector<const Leaf*> leaves;  // all inside
+};
+
+class Model {
+ public:
+  Model(const Analysis& a, const Machine& m, const Record& r) : a_(a), m_(m), r_(r), g_(a.group) {
+    for (const Leaf& leaf : a.leaves) all_.push_back(&leaf);
+  }
+
+  Cost run() {
+    Cost cost = core_time();
+    const double programs = std::max(1.0, count_programs());
+    const double cores = std::clamp(std::min<double>(programs, m_.cores), 1.0, 1e6);
+    traffic_times(cost, cores);
+    cost.compute /= cores, cost.l1 /= cores, cost.waste /= cores;
+    const double busy = cost.total();
+    const double chunk = std::max(1.0, std::floor(programs / (cores * kChunksPerCore)));
+    const double pieces = std::ceil(programs / chunk);
+    const double rounds = std::ceil(pieces / cores) * cores / pieces;
+    cost.waste += busy * (rounds - 1) + (cores > 1 ? 0.25 * busy * cores / pieces : 0);
+    cost.dispatch = kLaunch + kProgram * programs / cores + (cores > 1 ? m_.rates.dispatch_us : 0);
+    return cost;
+  }
+
+ private:
+  double tile(LoopId l) const { return r_.loops[l].axis >= 0 ? r_.loops[l].tile : 1; }
+  double steps(LoopId l) const { return std::ceil(a_.extents[l] / tile(l)); }
+  double block(LoopId l) const { return static_cast<double>(r_.loops[l].block); }
+
+  double count_programs() const {
+    double n = 1;
+    for (LoopId l : r_.grid_order) n *= std::ceil(steps(l) / block(l));
+    return n;
+  }
+
+  LoopId lane_of(const Leaf& leaf) const {
+    for (LoopId l : leaf.loops) {
+      if (r_.loops[l].axis == 1) return l;
+    }
+    return -1;
+  }
+
+  // ---- arithmetic and loads of one core ----
+
+  int width(const Leaf& leaf) const {
+    int widest = bits(g_.expr(leaf.stmt->value).dtype) >= 32 ? bits(g_.expr(leaf.stmt->value).dtype) : 32;
+    for (const Access& access : leaf.accesses) widest = std::max(widest, access.bytes * 8);
+    return std::max(1, m_.vector_bits / widest);
+  }
+
+  Cost core_time() const {
+    Cost cost;
+    for (const Leaf& leaf : a_.leaves) {
+      const int lanes = width(leaf);
+      const LoopId lane = lane_of(leaf);
+      double rows = 1, trips = 1, whole = 1;
+      for (LoopId l : leaf.loops) {
+        if (r_.loops[l].axis == 0) rows *= tile(l);
+        trips *= steps(l);
+        whole *= a_.extents[l] / tile(l);
+      }
+      const double vectors = lane < 0 ? 1 : std::ceil(tile(lane) / lanes);
+      const double arithmetic = operations(leaf) * rows * vectors / m_.rates.fmas;
+      const double loads = load_cycles(leaf, lane, vectors, trips) + spill_cycles(leaf, rows, vectors);
+      double cycles = std::max(arithmetic, (operations(leaf) * rows * vectors + loads + overhead(leaf)) / kIssued);
+      const bool chained = leaf.stmt->kind == Stmt::Kind::Update && !leaf.loops.empty() &&
+                           g_.loops[leaf.loops.back()].kind == LoopKind::Reduce && !r_.loops[leaf.loops.back()].unrolled;
+      if (chained) cycles = std::max(cycles, kFmaLatency) + kLoopStart / steps(leaf.loops.back());
+      const double us = 1e-3 / m_.rates.ghz;
+      cost.compute += cycles * whole * us;
+      cost.l1 += loads * whole * us;
+      cost.waste += std::max(cycles, loads) * (trips - whole) * us;
+    }
+    return cost;
+  }
+
+  // Cycles per step for vectors that are alive and find no register: accumulators and one operand of a product, or what
+  // an expression holds until it is stored. They go to memory and back.
+  double spill_cycles(const Leaf& leaf, double rows, double vectors) const {
+    constexpr double kAlive = 6, kConstants = 10;  // of a polynomial: values on their way, coefficients
+    const bool long_one = leaf.operations > 8;
+    const double alive = leaf.stmt->kind == Stmt::Kind::Update ? rows * vectors + std::min(rows, vectors) + 1
+                         : long_one                            ? rows * vectors * kAlive + kConstants
+                                                               : 2 * rows * vectors;
+    const double over = alive - m_.vector_registers;
+    return over <= 0 ? 0 : 2 * over * m_.vector_bits / 8.0 * m_.rates.ghz / m_.rates.l1_gbytes;
+  }
+
+  double operations(const Leaf& leaf) const {
+    return static_cast<double>(leaf.operations) - (leaf.product && m_.has_fma ? 1 : 0);
+  }
+
+  // Instructions of the innermost loop itself, for one step of its statement.
+  double overhead(const Leaf& leaf) const {
+    return leaf.loops.empty() || r_.loops[leaf.loops.back()].unrolled ? 0 : kLoopInstructions;
+  }
+
+  // Cycles per step. What does not depend on the inner loops is loaded outside of them; what the steps of written out
+  // loops share is loaded once.
+  double load_cycles(const Leaf& leaf, LoopId lane, double vectors, double trips) const {
+    const double vector_load = m_.vector_bits / 8.0 * m_.rates.ghz / m_.rates.l1_gbytes;  // cycles
+    std::vector<double> span(g_.loops.size(), 1);
+    double written_out = 1;
+    for (LoopId l : leaf.loops) {
+      if (r_.loops[l].axis == 0) span[l] = tile(l);
+      if (r_.loops[l].unrolled) span[l] = a_.extents[l], written_out *= a_.extents[l];
+    }
+    double cycles = 0;
+    for (const Access& access : leaf.accesses) {
+      double times = 1, seen = 1;
+      for (LoopId l : leaf.loops) {
+        seen *= steps(l);
+        if (access.strides[l] != Stride::None) times = seen;
+      }
+      const Stride along = lane < 0 ? Stride::None : packed(access) && access.strides[lane] != Stride::None ? Stride::Unit : access.strides[lane];
+      double one = std::clamp(vector_load, kScalarLoad, 2 * kScalarLoad);  // one that is spread takes the way of a vector
+      if (along == Stride::Unit) one = vectors * vector_load;
+      if (along == Stride::Other) one = tile(lane) * (access.store ? kScatterLane : kGatherLane);
+      const double distinct = elements(access, span) / written_out;
+      cycles += one * std::max(distinct, 1.0 / written_out) * std::min(1.0, times * written_out / trips);
+    }
+    return cycles;
+  }
+
+  bool packed(const Access& access) const { return r_.maps[access.param].panel > 0; }
+
+  // ---- bytes ----
+
+  static double elements(const Access& access, const std::vector<double>& span) {
+    double n = 1;
+    for (const Coordinate& c : access.coordinates) n *= reach(c, span);
+    return n;
+  }
+
+  static double reach(const Coordinate& c, const std::vector<double>& span) {
+    double points = 1, range = 1;
+    for (const auto& [l, step] : c.terms) {
+      points *= span[l];
+      range += step * (span[l] - 1);
+    }
+    return std::min({points, range, c.extent});
+  }
+
+  // A line is touched whole: the last axis counts by lines where it is not read from end to end.
+  double bytes(const Access& access, const std::vector<double>& span) const {
+    if (access.coordinates.empty()) return access.bytes;
+    double n = elements(access, span);
+    if (packed(access)) return n * access.bytes;
+    const Coordinate& last = access.coordinates.back();
+    const double run = reach(last, span), lines = std::ceil(run * access.bytes / static_cast<double>(m_.cache_line));
+    const bool whole = run >= last.extent;
+    return whole ? n * access.bytes : n / run * lines * static_cast<double>(m_.cache_line);
+  }
+
+  struct Touched {
+    double all = 0, stored = 0;  // stored bytes are fetched before and written back after
+  };
+
+  Touched touched(const std::vector<const Leaf*>& leaves, const std::vector<double>& span) const {
+    read_.assign(g_.params.size(), 0), stored_.assign(g_.params.size(), 0);
+    for (const Leaf* leaf : leaves) {
+      for (const Access& access : leaf->accesses) {
+        double& most = (access.store ? stored_ : read_)[access.param];
+        most = std::max(most, bytes(access, span));
+      }
+    }
+    Touched t;
+    for (std::size_t p = 0; p < read_.size(); ++p) {
+      t.all += std::max(read_[p], stored_[p]);
+      t.stored += stored_[p];
+    }
+    return t;
+  }
+
+  Part part_of(const Stmt& s) const {
+    Part p;
+    p.loop = s.id, p.trips = steps(s.id), p.inner = tile(s.id);
+    add_inside(p, s.body);
+    return p;
+  }
+
+  void add_inside(Part& p, const std::vector<Stmt>& body) const {
+    for (const Stmt& s : body) {
+      if (s.kind == Stmt::Kind::Loop) p.parts.push_back(part_of(s));
+    }
+    for (const Leaf& leaf : a_.leaves) {
+      if (p.loop < 0 || a_.encloses(p.loop, leaf)) p.leaves.push_back(&leaf);
+    }
+  }
+
+  Part root() const {
+    const std::vector<Stmt>* body = &g_.body;
+    for (std::size_t i = 0; i < r_.grid_order.size(); ++i) body = &body->front().body;
+    Part inside;
+    add_inside(inside, *body);
+    for (const bool whole_block : {false, true}) {
+      for (std::size_t i = r_.grid_order.size(); i-- > 0;) {
+        const LoopId l = r_.grid_order[i];
+        Part around;
+        around.loop = l;
+        around.leaves = all_;
+        around.inner = whole_block ? tile(l) * block(l) : tile(l);
+        around.trips = whole_block ? std::ceil(steps(l) / block(l)) : std::min(block(l), steps(l));
+        if (inside.loop >= 0) {
+          around.parts.push_back(std::move(inside));
+        } else {
+          around.parts = std::move(inside.parts);
+        }
+        inside = std::move(around);
+      }
+    }
+    return inside;
+  }
+
+  // Bytes that come from beyond a cache of `capacity` while the part runs once.
+  double traffic(const Part& part, std::vector<double>& span, double capacity) const {
+    const Touched all = touched(part.leaves, span);
+    if (all.all <= capacity) return all.all + all.stored;
+    const double outer = part.loop >= 0 ? span[part.loop] : 1;
+    if (part.loop >= 0) span[part.loop] = std::min(part.inner, outer);
+    double sum = 0;
+    if (part.loop >= 0 && touched(part.leaves, span).all <= capacity) {
+      sum = all.all + all.stored;
+    } else if (part.parts.empty()) {
+      const Touched once = touched(part.leaves, span);
+      sum = part.trips * (once.all + once.stored);
+    } else {
+      for (const Part& inner : part.parts) sum += part.trips * traffic(inner, span, capacity);
+    }
+    if (part.loop >= 0) span[part.loop] = outer;
+    return sum;
+  }
+
+  void traffic_times(Cost& cost, double cores) const {
+    const Part whole = root();
+    std::vector<double> span(a_.extents);
+    const auto beyond = [&](std::int64_t capacity) { return traffic(whole, span, kCacheShare * static_cast<double>(capacity)); };
+    const double us = 1e-3;  // per GB/s
+    cost.l2 = beyond(m_.l1_bytes) * us / m_.rates.l2_gbytes / cores;
+    const double resident = touched(all_, span).all;
+    if (resident > static_cast<double>(m_.l2_bytes) / 2) cost.l3 = beyond(m_.l2_bytes) * us / m_.rates.l3_gbytes / cores;
+    const std::int64_t last = std::max(m_.l2_bytes, m_.l3_bytes);
+    if (resident > kCacheShare * static_cast<double>(last)) {
+      const double all = m_.rates.all_gbytes > 0 ? m_.rates.all_gbytes : 2 * m_.rates.memory_gbytes;
+      cost.memory = beyond(last) * us / std::min(cores * m_.rates.memory_gbytes, all);
+    }
+  }
+
+  const Analysis& a_;
+  const Machine& m_;
+  const Record& r_;
+  const loop::Group& g_;
+  std::vector<const Leaf*> all_;
+  mutable std::vector<double> read_, stored_;  // of touched(), by parameter
+};
+
+}  // namespace
+
+double Cost::total() const {
+  const double parts[] = {std::max(compute, l1), l2, l3, memory};
+  double longest = 0, sum = 0;
+  for (double p : parts) longest = std::max(longest, p), sum += p;
+  return longest + kOverlap * (sum - longest) + waste + dispatch;
+}
+
+double Candidate::score() const { return std::sqrt(cost.total() * few.total()); }
+
+Cost cost(const loop::Group& group, const Machine& machine, const DimFacts& facts, const Record& record) {
+  const Analysis analysis(group, facts);
+  return model(analysis, machine, record);
+}
+
+Cost model(const Analysis& analysis, const Machine& machine, const Record& record) {
+  return Model(analysis, machine, record).run();
+}
+
+}  // namespace weft::schedule

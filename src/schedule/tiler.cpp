@@ -1,0 +1,273 @@
+#include "schedule/tiler.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "schedule/tiles.h"
+
+namespace weft::schedule {
+
+using loop::LoopKind;
+
+namespace {
+
+constexpr int kPartialSums = 8;
+constexpr int kRowsWithoutReuse = 4;    // rows of a tile where only loads are shared
+constexpr double kUnrolledSteps = 32;       // of loops that are written out
+constexpr double kUnrolledOperations = 100;  // vector operations of such loops together
+
+int element_bits(const Analysis& a, const Leaf& leaf) {
+  int widest = 8;
+  for (const Access& access : leaf.accesses)
+    widest = std::max(widest, bits(a.group.params[access.param].dtype));
+  return std::max(widest, bits(a.group.expr(leaf.stmt->value).dtype) >= 32 ? 32 : 8);
+}
+
+}  // namespace
+
+Tiler::Tiler(const Analysis& a, const Machine& m) : a_(a), m_(m), g_(a.group), lanes_(choose_lanes(a, m)) {
+  find_product();
+}
+
+LoopId Tiler::lane_of(const Leaf& leaf) const {
+  for (LoopId l : leaf.loops) {
+    if (lanes_[l]) return l;
+  }
+  return -1;
+}
+
+void Tiler::find_product() {
+  for (const Leaf& leaf : a_.leaves) {
+    const LoopId lane = lane_of(leaf);
+    if (!leaf.product || lane < 0 || (product_.leaf && leaf.points <= product_.leaf->points))
+      continue;
+    product_ = {&leaf, lane, std::nullopt, {}, false};
+    std::vector<LoopId> rows = row_choices(a_, leaf, lane);
+    // Rows must not meet the lanes of any other statement on the same loop.
+    rows.erase(std::remove_if(rows.begin(), rows.end(), [&](LoopId l) { return lanes_[l]; }), rows.end());
+    if (rows.empty()) continue;
+    product_.rows = rows.front();
+    product_.outer = is_outer(leaf, rows.front(), lane);
+    rows.erase(rows.begin());
+    for (LoopId l : rows) {
+      if (is_outer(leaf, l, lane)) product_.others.push_back(l);
+    }
+  }
+}
+
+bool Tiler::is_outer(const Leaf& leaf, LoopId r, LoopId lane) const {
+  return g_.loops[lane].kind == LoopKind::Parallel &&
+         (leaf.lhs[r] ? !leaf.lhs[lane] && leaf.rhs[lane] : !leaf.rhs[lane] && leaf.lhs[lane]);
+}
+
+bool Tiler::has_panels() const {
+  return product_.leaf && g_.loops[product_.lanes].kind == LoopKind::Parallel;
+}
+
+int Tiler::product_bits() const { return element_bits(a_, *product_.leaf); }
+
+Record Tiler::record(const Choice& c) const {
+  Record r;
+  r.loops.resize(g_.loops.size());
+  r.maps.resize(g_.params.size());
+  for (std::size_t l = 0; l < g_.loops.size(); ++l) {
+    if (lanes_[l]) plan_lanes(r.loops[l], static_cast<LoopId>(l), c);
+  }
+  if (product_.leaf) plan_product(r, c);
+  split_sums(r);
+  equal_accumulators(r);
+  if (c.unroll) unroll(r);
+  grid(r, c);
+  return r;
+}
+
+void Tiler::plan_lanes(LoopPlan& plan, LoopId l, const Choice& c) const {
+  int widest = 8;
+  for (const Leaf& leaf : a_.leaves) {
+    if (a_.encloses(l, leaf)) widest = std::max(widest, element_bits(a_, leaf));
+  }
+  constexpr int kReduceVectors = 4;  // partial sums: their number decides the order of the sum
+  plan.axis = 1;
+  plan.tile = lane_tile(m_, widest, a_.extents[l], g_.loops[l].kind == LoopKind::Reduce ? kReduceVectors : c.vectors);
+}
+
+void Tiler::plan_product(Record& r, const Choice& c) const {
+  LoopPlan& lanes = r.loops[product_.lanes];
+  if (!has_panels()) {
+    lanes.tile = lane_tile(m_, product_bits(), a_.extents[product_.lanes], product_.rows ? 1 : 4);
+  } else {
+    lanes.tile = c.lane_tile;
+    if (c.rows && c.row_tile > 1) {
+      r.loops[*c.rows].axis = 0;
+      r.loops[*c.rows].tile = c.row_tile;
+    }
+    pack(r, c.lane_tile);
+  }
+  if (!product_.rows || product_.outer) return;
+  const int t = balanced(a_.extents[*product_.rows], kRowsWithoutReuse);
+  if (t > 1) r.loops[*product_.rows] = {0, t, false, 1};
+}
+
+int Tiler::most_rows(LoopId rows) const {
+  int most = kMostRows;
+  for (const Access& access : product_.leaf->accesses) {
+    if (access.strides[rows] == Stride::None) continue;
+    const Dim stride = loop::address(g_, access.param, access.at).coefficient(rows);
+    if (!stride.is_const() || stride.is(0)) continue;
+    const std::int64_t bytes = std::abs(stride.value()) * bits(g_.params[access.param].dtype) / 8;
+    most = std::min(most, cached_rows(m_, bytes));
+  }
+  return most;
+}
+
+// Panels as wide as the tile for a constant operand that runs over the lanes; inside, the reduce
+// loops in their order.
+void Tiler::pack(Record& r, int panel) const {
+  for (const Access& access : product_.leaf->accesses) {
+    if (access.strides[product_.lanes] == Stride::None || !packable(a_, access, product_.lanes))
+      continue;
+    loop::StorageMap& map = r.maps[access.param];
+    std::vector<std::pair<std::size_t, int>> order;  // depth of the coordinate's loop, axis
+    for (std::size_t i = 0; i < access.at.size(); ++i) {
+      const loop::Expr& e = g_.expr(access.at[i]);
+      if (e.op == loop::Op::Index && e.id == product_.lanes) {
+        map.panel_axis = static_cast<int>(i);
+        continue;
+      }
+      const auto& loops = product_.leaf->loops;
+      const std::size_t depth =
+          e.op == loop::Op::Index
+              ? std::find(loops.begin(), loops.end(), e.id) - loops.begin() + 1
+              : 0;
+      order.emplace_back(depth, static_cast<int>(i));
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto& x, const auto& y) { return x.first < y.first; });
+    for (const auto& [depth, axis] : order) map.order.push_back(axis);
+    map.order.push_back(map.panel_axis);
+    map.panel = panel;
+  }
+}
+
+// A long sum under lanes of its own runs in several partial sums: they hide the addition's latency, and each rounds
+// less often.
+void Tiler::split_sums(Record& r) const {
+  for (const Leaf& leaf : a_.leaves) {
+    const LoopId lane = lane_of(leaf);
+    if (leaf.stmt->kind != Stmt::Kind::Update || leaf.product || lane < 0 || leaf.loops.empty()) continue;
+    const LoopId inner = leaf.loops.back();
+    const bool free = std::none_of(leaf.loops.begin(), leaf.loops.end(), [&](LoopId l) { return r.loops[l].axis == 0; });
+    if (inner == lane || g_.loops[inner].kind != LoopKind::Reduce || !free || !tileable(a_, inner)) continue;
+    if (a_.extents[inner] < 4 * kPartialSums) continue;
+    r.loops[inner].axis = 0;
+    r.loops[inner].tile = kPartialSums;
+    const int vectors = std::max(1, m_.vector_registers / 2 / kPartialSums);
+    r.loops[lane].tile = std::min(r.loops[lane].tile, lane_tile(m_, element_bits(a_, leaf), a_.extents[lane], vectors));
+  }
+}
+
+// All loops over lanes that one local is reduced over take the same tile.
+void Tiler::equal_accumulators(Record& r) const {
+  for (const Leaf& a : a_.leaves) {
+    for (const Leaf& b : a_.leaves) {
+      const LoopId x = lane_of(a), y = lane_of(b);
+      const bool both = a.stmt->kind == Stmt::Kind::Update &&
+                        b.stmt->kind == Stmt::Kind::Update && a.stmt->id == b.stmt->id &&
+                        x >= 0 && y >= 0 && x != y;
+      if (both) r.loops[x].tile = r.loops[y].tile = std::max(r.loops[x].tile, r.loops[y].tile);
+    }
+  }
+}
+
+// Short reductions are written out, from the inside: their addresses become constants, and what neighbouring outputs
+// of a window share is loaded once.
+void Tiler::unroll(Record& r) const {
+  for (const Leaf& leaf : a_.leaves) {
+    if (leaf.stmt->kind != Stmt::Kind::Update) continue;
+    const int lanes = std::max(1, m_.vector_bits / element_bits(a_, leaf));
+    double vectors = static_cast<double>(leaf.operations), steps = 1;
+    for (LoopId l : leaf.loops) {
+      if (r.loops[l].axis >= 0) vectors *= r.loops[l].axis == 1 ? std::ceil(1.0 * r.loops[l].tile / lanes) : r.loops[l].tile;
+    }
+    for (std::size_t i = leaf.loops.size(); i-- > 0;) {
+      const LoopId l = leaf.loops[i];
+      if (g_.loops[l].kind != LoopKind::Reduce || r.loops[l].axis >= 0 || !g_.loops[l].extent.is_const()) break;
+      steps *= a_.extents[l];
+      if (steps > kUnrolledSteps || steps * vectors > kUnrolledOperations * (leaf.product ? 2 : 1)) break;
+      r.loops[l].unrolled = true;
+    }
+  }
+}
+
+double Tiler::steps(const Record& r, LoopId l) const {
+  return std::ceil(a_.extents[l] / r.loops[l].tile);
+}
+
+// Whether the steps of a loop read the same panel of the operand that runs over the lanes.
+bool Tiler::reuses_panel(LoopId l) const {
+  if (!product_.rows || !product_.outer) return false;
+  const Leaf& leaf = *product_.leaf;
+  return !(leaf.lhs[product_.lanes] ? leaf.lhs[l] : leaf.rhs[l]);
+}
+
+// All rows pass by one panel before the next one comes: it stays in the second-level cache.
+std::vector<LoopId> Tiler::grid_order() const {
+  std::vector<LoopId> order = a_.chain;
+  std::stable_partition(order.begin(), order.end(), [&](LoopId l) { return !reuses_panel(l); });
+  return order;
+}
+
+// How many row steps fill half of the second-level cache.
+double Tiler::cached_row_steps(const Record& r, const Choice& c) const {
+  if (!outer() || !c.rows) return 1;
+  const Leaf& leaf = *product_.leaf;
+  const std::vector<bool>& on = leaf.lhs[product_.lanes] ? leaf.rhs : leaf.lhs;
+  double bytes = r.loops[*c.rows].tile * 4.0;
+  for (LoopId l : leaf.loops) {
+    if (on[l] && g_.loops[l].kind == LoopKind::Reduce) bytes *= a_.extents[l];
+  }
+  return std::max(1.0, static_cast<double>(m_.l2_bytes) / 2 / bytes);
+}
+
+// Sizes that are not known may be small: programs are made for the least, more of them come with more work.
+double Tiler::known_work(const Record& r) const {
+  double total = 1, least = 1;
+  for (LoopId l : a_.chain) {
+    total *= steps(r, l);
+    least *= std::max(1.0, std::ceil(a_.least(g_.loops[l].extent) / r.loops[l].tile));
+  }
+  return std::max(1.0, a_.total_work / total) * least;
+}
+
+void Tiler::grid(Record& r, const Choice& c) const {
+  const std::vector<LoopId> order = grid_order();
+  const double cached = cached_row_steps(r, c);
+  double total = 1;
+  for (LoopId l : order) total *= steps(r, l);
+  const double step_work = std::max(1.0, a_.total_work / total);
+  double rest = std::max(1.0, c.program_work / step_work);  // steps that one program runs
+  double row_steps = 1;
+  for (std::size_t i = order.size(); i-- > 0;) {
+    LoopPlan& plan = r.loops[order[i]];
+    double most = std::floor(rest);
+    if (reuses_panel(order[i])) most = std::min(most, std::floor(cached / row_steps));
+    most = std::max(most, 1.0);
+    if (g_.loops[order[i]].extent.is_const()) {  // equal blocks
+      const double n = steps(r, order[i]);
+      most = std::ceil(n / std::ceil(n / std::min(most, n)));
+    }
+    plan.grid = true;
+    plan.block = static_cast<std::int64_t>(most);
+    plan.block = std::max<std::int64_t>(plan.block, 1);
+    rest = std::max(1.0, rest / static_cast<double>(plan.block));
+    if (reuses_panel(order[i])) row_steps *= static_cast<double>(plan.block);
+  }
+  r.grid_order = order;
+}
+
+std::string Tiler::kind() const {
+  if (product_.leaf) return product_.outer ? "product in register tiles" : "product";
+  return std::count(lanes_.begin(), lanes_.end(), true) > 0 ? "vectors along contiguous data" : "scalar";
+}
+
+}  // namespace weft::schedule

@@ -1,0 +1,66 @@
+// From what is decided about a group to a record. Private to schedule/.
+#pragma once
+
+#include "schedule/axes.h"
+#include "schedule/schedule.h"
+
+namespace weft::schedule {
+
+// The product with the most points that runs over chosen lanes.
+struct Product {
+  const Leaf* leaf = nullptr;
+  LoopId lanes = -1;
+  std::optional<LoopId> rows;
+  std::vector<LoopId> others;  // that could run over rows too, the best first
+  bool outer = false;  // one operand is a column, the other a row
+};
+
+// What the model decides. None of it changes the order of a sum.
+struct Choice {
+  std::optional<LoopId> rows;  // of an outer product: the loop along them
+  int row_tile = 1;
+  int lane_tile = 0;           // elements, of the product's parallel lanes; 0: there are none
+  int vectors = 4;             // at most, of tiles over other parallel lanes
+  double program_work = 0;     // operations that are worth a program of their own
+  bool unroll = true;          // short reductions are written out
+};
+
+class Tiler {
+ public:
+  Tiler(const Analysis& a, const Machine& m);
+
+  const Product& product() const { return product_; }
+  bool outer() const { return product_.rows && product_.outer; }
+  // Whether the product has lanes whose tile is free.
+  bool has_panels() const;
+  // Rows of a tile whose elements the first-level cache holds while the lines are read.
+  int most_rows(LoopId rows) const;
+  int product_bits() const;
+  double known_work(const Record& r) const;  // operations of one run that there are whatever the sizes
+  Record record(const Choice& choice) const;
+  std::string kind() const;     // for people
+
+ private:
+  LoopId lane_of(const Leaf& leaf) const;
+  void find_product();
+  bool is_outer(const Leaf& leaf, LoopId r, LoopId lane) const;
+  void plan_lanes(LoopPlan& plan, LoopId l, const Choice& c) const;
+  void plan_product(Record& r, const Choice& c) const;
+  void pack(Record& r, int panel) const;
+  void split_sums(Record& r) const;
+  void equal_accumulators(Record& r) const;
+  void unroll(Record& r) const;
+  double steps(const Record& r, LoopId l) const;
+  bool reuses_panel(LoopId l) const;
+  std::vector<LoopId> grid_order() const;
+  double cached_row_steps(const Record& r, const Choice& c) const;
+  void grid(Record& r, const Choice& c) const;
+
+  const Analysis& a_;
+  const Machine& m_;
+  const loop::Group& g_;
+  std::vector<bool> lanes_;
+  Product product_;
+};
+
+}  // namespace weft::schedule
