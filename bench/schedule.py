@@ -5,7 +5,7 @@
 
 Prints Spearman's rank correlation over all kernels and by kind, the geometric mean of measured over modelled, and the
 kernels that are furthest from it. Measured is the least of several runs of the whole model, at the zoo's sizes, of
-one launch. `weft doctor --measure` first, or the model takes its default rates. --csv FILE keeps the figures.
+one launch; kernels whose sizes only a run can tell are left out. `weft doctor --measure` first, or the model takes its default rates. --csv FILE keeps the figures.
 """
 import argparse
 import collections
@@ -52,7 +52,7 @@ def kernels_of(name, args):
     if done.returncode != 0:
         print(f"{name}: {(done.stderr or done.stdout).strip().splitlines()[0][:150]}", file=sys.stderr)
         return []
-    return [{"model": name, **k} for k in json.loads(done.stdout)]
+    return [{"model": name, **k} for k in json.loads(done.stdout) if k["sizes_known"]]
 
 
 def ratio(k):

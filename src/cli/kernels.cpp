@@ -73,6 +73,9 @@ Result<std::vector<KernelTime>> time_kernels(const Program& program, const std::
     const schedule::Record& record = record_of(kernel.schedule, bindings);
     time.record = schedule::print(record);
     time.modelled = schedule::cost(kernel.group, machine, at_sizes(kernel.facts, bindings), record);
+    for (const loop::Loop& l : kernel.group.loops) {
+      for (const std::string& symbol : l.extent.symbols()) time.sizes_known &= bindings.count(symbol) != 0;
+    }
     time.runs = sum.runs;
     time.best_us = sum.best_us / sum.runs;
     time.median_us = sum.median_us / sum.runs;
@@ -89,6 +92,7 @@ std::string kernel_times_json(const std::vector<KernelTime>& times) {
   for (const KernelTime& t : times) {
     nlohmann::ordered_json j{{"kind", t.kernel.group.name}, {"nodes", t.kernel.group.origins}, {"loops", loops_of(t.kernel.group)},
                              {"record", t.record},          {"tuned", t.kernel.schedule.tuned}, {"runs", t.runs}};
+    j["sizes_known"] = t.sizes_known;
     j["best_us"] = t.best_us;
     j["median_us"] = t.median_us;
     j["share"] = t.share;

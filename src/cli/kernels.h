@@ -12,6 +12,7 @@ struct KernelTime {
   schedule::Cost modelled;  // of one launch, at the sizes that ran
   double runs = 0;        // launches in one run of the model
   double best_us = 0, median_us = 0;  // of one launch
+  bool sizes_known = true;  // before the run; else the model had to guess
   double share = 0;       // of the run time of all kernels
 };
 

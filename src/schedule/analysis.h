@@ -64,7 +64,7 @@ struct Analysis {
   double least(const Dim& d) const { return value(d, 1); }
   bool encloses(LoopId loop, const Leaf& leaf) const;
 
-  static constexpr std::int64_t kLikely = 128, kFew = 8;  // of a size of which only a range is known
+  static constexpr std::int64_t kLikely = 128, kFew = 8;  // what a size counts as of which only a range is known
 
  private:
   double value(const Dim& d, std::int64_t unknown) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace weft::schedule {
 
@@ -144,10 +145,32 @@ class Model {
       double one = std::clamp(vector_load, kScalarLoad, 2 * kScalarLoad);  // one that is spread takes the way of a vector
       if (along == Stride::Unit) one = vectors * vector_load;
       if (along == Stride::Other) one = tile(lane) * (access.store ? kScatterLane : kGatherLane);
-      const double distinct = elements(access, span) / written_out;
+      const bool shared = along != Stride::Unit || fits_registers(leaf, access, span, vectors);
+      const double distinct = shared ? elements(access, span) / written_out : rows_of(access, span);
       cycles += one * std::max(distinct, 1.0 / written_out) * std::min(1.0, times * written_out / trips);
     }
     return cycles;
+  }
+
+  // Rows of the tile that an access has elements for.
+  double rows_of(const Access& access, const std::vector<double>& span) const {
+    double rows = 1;
+    for (std::size_t l = 0; l < span.size(); ++l) {
+      if (r_.loops[l].axis == 0 && access.strides[l] != Stride::None) rows *= span[l];
+    }
+    return rows;
+  }
+
+  // Whether what the steps of the innermost written out loop share can stay in registers beside the accumulators.
+  bool fits_registers(const Leaf& leaf, const Access& access, const std::vector<double>& span, double vectors) const {
+    if (leaf.loops.empty() || !r_.loops[leaf.loops.back()].unrolled) return true;
+    std::vector<double> inner(span.size(), 1);
+    double rows = 1;
+    for (LoopId l : leaf.loops) {
+      if (r_.loops[l].axis == 0) inner[l] = span[l], rows *= span[l];
+    }
+    inner[leaf.loops.back()] = span[leaf.loops.back()];
+    return (rows + elements(access, inner) + 1) * vectors <= m_.vector_registers;
   }
 
   bool packed(const Access& access) const { return r_.maps[access.param].panel > 0; }
@@ -269,10 +292,23 @@ class Model {
     if (resident > static_cast<double>(m_.l2_bytes) / 2) cost.l3 = beyond(m_.l2_bytes) * us / m_.rates.l3_gbytes / cores;
     const std::int64_t last = std::max(m_.l2_bytes, m_.l3_bytes);
     if (resident > kCacheShare * static_cast<double>(last)) {
-      const double all = m_.rates.all_gbytes > 0 ? m_.rates.all_gbytes : 2 * m_.rates.memory_gbytes;
-      cost.memory = beyond(last) * us / std::min(cores * m_.rates.memory_gbytes, all);
+      cost.memory = beyond(last) * us / std::min(cores * m_.rates.memory_gbytes, all_gbytes());
     }
+    cost.memory = std::max(cost.memory, weights() * us / (cores > 1 ? all_gbytes() : m_.rates.memory_gbytes));
   }
+
+  // Bytes that are read of constants: until a kernel runs again, the model's others have been through the caches.
+  double weights() const {
+    std::vector<double> read(g_.params.size(), 0);
+    for (const Leaf& leaf : a_.leaves) {
+      for (const Access& access : leaf.accesses) {
+        if (g_.params[access.param].constant) read[access.param] = std::max(read[access.param], bytes(access, a_.extents));
+      }
+    }
+    return std::accumulate(read.begin(), read.end(), 0.0);
+  }
+
+  double all_gbytes() const { return m_.rates.all_gbytes > 0 ? m_.rates.all_gbytes : 2 * m_.rates.memory_gbytes; }
 
   const Analysis& a_;
   const Machine& m_;

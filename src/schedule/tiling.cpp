@@ -22,7 +22,10 @@ class Chooser {
   Chooser(const loop::Group& group, const Machine& m, const DimFacts& facts)
       : g_(group), m_(m), a_(group, facts), tiler_(a_, m) {
     const bool known = std::all_of(g_.loops.begin(), g_.loops.end(), [](const loop::Loop& l) { return l.extent.is_const(); });
-    if (!known) few_.emplace(group, facts, Analysis::kFew);
+    if (known) return;
+    // Unknown sizes are most often a batch of one; few rows of a product have variants of their own.
+    few_.emplace(group, facts, 1);
+    if (tiler_.outer() && few_->extents[*tiler_.product().rows] < Analysis::kFew) few_.emplace(group, facts, Analysis::kFew);
   }
 
   Schedule run(const Request& request) {
@@ -99,7 +102,8 @@ class Chooser {
       return choices;
     }
     if (!tiler_.outer()) {
-      for (const RegisterTile& t : tiles_of(std::nullopt, 1, 0, kTiles)) choices.push_back(product(std::nullopt, t));
+      const double rows = tiler_.product().rows ? a_.extents[*tiler_.product().rows] : 1;
+      for (const RegisterTile& t : tiles_of(std::nullopt, rows, 0, kTiles)) choices.push_back(product(std::nullopt, t));
       return choices;
     }
     std::vector<loop::LoopId> rows{*tiler_.product().rows};
