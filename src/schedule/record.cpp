@@ -6,7 +6,8 @@ namespace weft::schedule {
 
 bool operator==(const Record& a, const Record& b) {
   const auto same = [](const LoopPlan& x, const LoopPlan& y) {
-    return x.axis == y.axis && x.tile == y.tile && x.grid == y.grid && x.block == y.block && x.unrolled == y.unrolled;
+    return x.axis == y.axis && x.tile == y.tile && x.grid == y.grid && x.block == y.block && x.unrolled == y.unrolled &&
+           x.apart == y.apart;
   };
   return std::equal(a.loops.begin(), a.loops.end(), b.loops.begin(), b.loops.end(), same) &&
          a.grid_order == b.grid_order && a.maps == b.maps;
@@ -21,6 +22,7 @@ std::string print(const Record& record) {
     if (p.axis >= 0) s += fmt::format(" {} {}", p.axis == 0 ? "rows" : "lanes", p.tile);
     if (p.grid) s += fmt::format(" grid by {}", p.block);
     if (p.unrolled) s += " unrolled";
+    if (p.apart) s += " finished apart";
   }
   if (record.grid_order.size() > 1) {
     s += "; order";

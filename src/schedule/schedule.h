@@ -23,6 +23,7 @@ struct LoopPlan {
   bool grid = false;
   std::int64_t block = 1;  // steps per program when on the grid
   bool unrolled = false;   // its steps are written out; of a loop that is short and not tiled
+  bool apart = false;      // of rows: what is done with their sums is done row by row, from on-chip memory
 };
 
 struct Record {

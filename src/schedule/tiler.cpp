@@ -14,6 +14,7 @@ namespace {
 constexpr int kPartialSums = 8;
 constexpr int kRowsWithoutReuse = 4;    // rows of a tile where only loads are shared
 constexpr double kUnrolledSteps = 32;       // of loops that are written out
+constexpr double kFinishedOperations = 120;  // vector operations on a product's tile of sums that are written out
 constexpr double kUnrolledOperations = 100;  // vector operations of such loops together
 
 int element_bits(const Analysis& a, const Leaf& leaf) {
@@ -77,6 +78,7 @@ Record Tiler::record(const Choice& c) const {
   split_sums(r);
   equal_accumulators(r);
   if (c.unroll) unroll(r);
+  finish_apart(r);
   grid(r, c);
   return r;
 }
@@ -196,6 +198,24 @@ void Tiler::unroll(Record& r) const {
       if (steps > kUnrolledSteps || steps * vectors > kUnrolledOperations * (leaf.product ? 2 : 1)) break;
       r.loops[l].unrolled = true;
     }
+  }
+}
+
+// An activation on a tile of sums is long code when it is written out for each vector, once for whole tiles and once for
+// those that are cut off. Sums that pass through on-chip memory cost less than that takes to compile.
+void Tiler::finish_apart(Record& r) const {
+  if (!product_.leaf) return;
+  for (LoopId l : product_.leaf->loops) {
+    if (r.loops[l].axis != 0 || g_.loops[l].kind != LoopKind::Parallel) continue;
+    double operations = 0;
+    for (const Leaf& leaf : a_.leaves) {
+      if (leaf.stmt->kind != Stmt::Kind::Store || !a_.encloses(l, leaf)) continue;
+      const int lanes = std::max(1, m_.vector_bits / element_bits(a_, leaf));
+      const LoopId lane = lane_of(leaf);
+      const double vectors = lane < 0 ? 1 : std::ceil(1.0 * r.loops[lane].tile / lanes);
+      operations += static_cast<double>(leaf.operations) * vectors * r.loops[l].tile;
+    }
+    r.loops[l].apart = operations > kFinishedOperations;
   }
 }
 

@@ -50,6 +50,7 @@ class Tiler {
   void split_sums(Record& r) const;
   void equal_accumulators(Record& r) const;
   void unroll(Record& r) const;
+  void finish_apart(Record& r) const;
   double steps(const Record& r, LoopId l) const;
   bool reuses_panel(LoopId l) const;
   std::vector<LoopId> grid_order() const;

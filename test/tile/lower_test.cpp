@@ -179,6 +179,9 @@ void check(const char* text, const Bindings& bindings = {}, std::int64_t limit =
         if (size < v.guard->lo || size > v.guard->hi) continue;
       }
       compare(c, v.record, "scheduled for " + std::to_string(bits), limit);
+      Record other = v.record;
+      for (auto& plan : other.loops) plan.apart = plan.axis == 0 && !plan.apart;
+      if (!(other == v.record)) compare(c, other, "finished the other way for " + std::to_string(bits), limit);
     }
   }
   compare_candidates(c, machine(512, 32), facts, limit);
@@ -334,6 +337,34 @@ TEST(Lower, DotWithEpilogue) {
   for (int m : {1, 3, 14, 15, 40}) {
     for (int n : {1, 5, 32, 50}) check(replace(kDot, {{"M", m}, {"N", n}}).c_str(), {}, 0, 0.001);
   }
+}
+
+constexpr const char* kActivated = R"(group "dot"
+  param p0: input f32[M, 20]
+  param p1: input f32[20, N] const
+  param p2: input f32[N]
+  param p3: input f32[M, N]
+  param p4: output f32[M, N]
+  param p5: output f32[M, N]
+  parallel i0: M { parallel i1: N {
+    local t0: f32 = f32(0)
+    reduce i2: 20 { update t0 sum= p0[i0, i2] * p1[i2, i1] }
+    local t1: f32 = t0 + p2[i1]
+    store p4[i0, i1] = t1 * sigmoid(t1) + p3[i0, i1]
+    store p5[i0, i1] = exp(t0)
+  } })";
+
+TEST(Lower, DotFinishedRowByRow) {
+  auto g = loop::parse(replace(kActivated, {{"M", 40}, {"N", 64}}));
+  ASSERT_TRUE(g.ok()) << g.error().what();
+  const auto s = schedule::schedule(*g, machine(512, 32), {});
+  EXPECT_TRUE(s.variants.back().record.loops[0].apart) << s.why;
+  for (int m : {1, 3, 14, 15, 40}) {
+    for (int n : {1, 5, 32, 50}) check(replace(kActivated, {{"M", m}, {"N", n}}).c_str(), {}, 0, 0.001);
+  }
+  std::string dynamic = replace(kActivated, {{"N", 50}});
+  for (std::size_t at; (at = dynamic.find('M')) != std::string::npos;) dynamic.replace(at, 1, "n");
+  for (int n : {0, 1, 2, 6, 7, 29}) check(dynamic.c_str(), {{"n", n}});
 }
 
 TEST(Lower, DotWithDynamicRows) {

@@ -134,9 +134,13 @@ Result<Lowered> Lowerer::run() {
 
 void Lowerer::block(const std::vector<Stmt>& body) {
   std::set<LocalId> declared;
-  for (const Stmt& s : body) {
-    if (s.kind == Stmt::Kind::Local) declared.insert(s.id);
-    statement(s);
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    if (const auto rows = finished_apart(body, i)) {
+      finish_apart(body, i, *rows);
+      break;
+    }
+    if (body[i].kind == Stmt::Kind::Local) declared.insert(body[i].id);
+    statement(body[i]);
   }
   forget(declared, {});
   for (LocalId id : declared) locals_.erase(id);

@@ -65,6 +65,9 @@ class Lowerer {
   void declare(const Stmt& s);
   void update(const Stmt& s);
   void store(const Stmt& s);
+  std::optional<LoopId> finished_apart(const std::vector<Stmt>& body, std::size_t from) const;
+  void finish_apart(const std::vector<Stmt>& body, std::size_t from, LoopId rows);
+  std::vector<std::pair<LocalId, int>> keep_sums(const std::vector<Stmt>& body, std::size_t from, LoopId rows);
   ValueId multiply_add(const Stmt& s, ValueId acc);
 
   // loops.cpp
@@ -81,7 +84,7 @@ class Lowerer {
   void end_accumulate(std::vector<Accumulation>& accumulations);
   void find_axes(const Stmt& s, std::set<int> axes, std::map<LocalId, Accumulation>& into) const;
   const Effects& effects(const Stmt& loop);
-  bool tiled(LoopId id) const { return record_.loops[id].axis >= 0; }
+  bool tiled(LoopId id) const { return record_.loops[id].axis >= 0 && id != apart_; }
   int tile(LoopId id) const { return tiled(id) ? record_.loops[id].tile : 1; }
   bool has_tail(LoopId id) const;
   bool masked() const;
@@ -122,6 +125,7 @@ class Lowerer {
   std::map<LocalId, Local> locals_;
   std::set<LocalId> changing_;
   bool any_tile_ = false;
+  LoopId apart_ = -1;  // rows that are being finished one by one
   std::vector<std::map<ExprId, ValueId>> frames_;
   std::vector<Depends> depends_;
   std::map<ExprId, loop::Linear> addresses_;
