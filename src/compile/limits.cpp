@@ -122,8 +122,8 @@ std::int64_t half_of(std::int64_t bytes) {
 
 runtime::CacheKey key_of(int threads) {
   const Machine m = host_machine();
-  runtime::CacheKey key;
-  key.add("limits 2");
+  runtime::CacheKey key(runtime::CacheKey::Of::Machine);
+  key.add("limits 3");
   key.add(m.name);
   key.add(fmt::format("{} bits, {} threads of {}", m.vector_bits, threads, m.cores));
   return key;

@@ -140,7 +140,8 @@ std::string build_identity() {
 
 }  // namespace
 
-CacheKey::CacheKey() {
+CacheKey::CacheKey(Of of) {
+  if (of == Of::Machine) return;
   static const std::string identity = build_identity();
   add(identity);
   add(knobs_cache_key());

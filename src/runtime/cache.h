@@ -16,7 +16,9 @@ namespace weft::runtime {
 // Everything that shapes the cached bytes goes in, in order.
 class CacheKey {
  public:
-  CacheKey();
+  // Of what this build makes, or of facts about the machine, which outlive builds.
+  enum class Of { Build, Machine };
+  explicit CacheKey(Of of = Of::Build);
   void add(std::string_view part);
   std::string hex() const;  // 128 bits
 
