@@ -17,8 +17,6 @@ namespace {
 
 constexpr double kScalarAccess = 0.5;  // cycles
 constexpr double kScalarOperation = 0.5;
-constexpr double kGatherLane = 1.2;  // per element
-constexpr double kScatterLane = 1.6;
 constexpr double kReuse = 8;  // of a product's operands in a register tile
 
 double whole_use(double extent, int lanes) { return extent / (std::ceil(extent / lanes) * lanes); }

@@ -4,18 +4,18 @@
 #include <cmath>
 #include <numeric>
 
+#include "schedule/tiles.h"
+
 namespace weft::schedule {
 
 using loop::LoopKind;
 
 namespace {
 
-constexpr double kFmaLatency = 4;     // cycles from a sum to the next one on it
 constexpr double kIssued = 4;         // instructions a cycle
 constexpr double kLoopInstructions = 3;  // of one iteration: count, compare, branch
 constexpr double kScalarLoad = 0.5;   // cycles at least
 constexpr double kLoopStart = 6;      // cycles to enter and leave an inner loop
-constexpr double kGatherLane = 1.2, kScatterLane = 1.6;
 constexpr double kCacheShare = 0.75;  // of a cache that the data of a kernel can count on
 constexpr double kOverlap = 0.25;     // of what is not the longest part: what does not run at the same time
 constexpr double kProgram = 0.05, kLaunch = 0.15;  // microseconds

@@ -8,7 +8,7 @@
 namespace weft::schedule {
 namespace {
 
-constexpr double kLoadsPerCycle = 2, kFmaLatency = 4;
+constexpr double kLoadsPerCycle = 2;
 constexpr double kRowVector = 0.25, kColumnScalar = 0.02;  // cycles that do not overlap
 constexpr std::int64_t kWayBytes = 4096;  // of a first-level cache indexed by the page offset
 

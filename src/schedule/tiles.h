@@ -8,6 +8,8 @@
 namespace weft::schedule {
 
 constexpr int kMostRows = 24;  // of a product's tile
+constexpr double kFmaLatency = 4;  // cycles from a sum to the next one on it
+constexpr double kGatherLane = 1.2, kScatterLane = 1.6;  // cycles of an element that lies elsewhere
 
 struct RegisterTile {
   int rows = 1;

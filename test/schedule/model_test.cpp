@@ -4,39 +4,21 @@
 #include <set>
 
 #include "schedule/schedule.h"
+#include "schedule/support.h"
 
 namespace weft::schedule {
 namespace {
-
-Machine machine() {
-  Machine m;
-  m.vector_bits = 512;
-  m.vector_registers = 32;
-  m.cores = 4;
-  m.l2_bytes = 1 << 20;
-  m.l3_bytes = 16 << 20;
-  m.has_fma = true;
-  return m;
-}
-
-loop::Group group(const std::string& text) { return loop::parse("group \"g\"\n" + text).value(); }
 
 loop::Group copy(std::int64_t n) {
   const std::string size = std::to_string(n);
   return group("param p0: input f32[" + size + "]\nparam p1: output f32[" + size + "]\nparallel i0: " + size + " { store p1[i0] = p0[i0] }");
 }
 
-loop::Group dot(const std::string& m, const std::string& k, const std::string& n) {
-  return group("param p0: input f32[" + m + ", " + k + "]\nparam p1: input f32[" + k + ", " + n + "] const\nparam p2: output f32[" + m +
-               ", " + n + "]\nparallel i0: " + m + " { parallel i1: " + n + " { local t0: f32 = f32(0) reduce i2: " + k +
-               " { update t0 sum= p0[i0, i2] * p1[i2, i1] } store p2[i0, i1] = t0 } }");
-}
-
 Schedule all(const loop::Group& g, const Machine& m, const DimFacts& facts = {}) { return schedule(g, m, facts, {true, ""}); }
 
 TEST(Model, BytesComeFromTheLevelThatHoldsThem) {
-  const Cost small = schedule(copy(4096), machine(), {}).cost, medium = schedule(copy(1 << 19), machine(), {}).cost,
-             large = schedule(copy(1 << 24), machine(), {}).cost;
+  const Cost small = schedule(copy(4096), avx512(), {}).cost, medium = schedule(copy(1 << 19), avx512(), {}).cost,
+             large = schedule(copy(1 << 24), avx512(), {}).cost;
   EXPECT_EQ(small.l3, 0);
   EXPECT_EQ(small.memory, 0);
   EXPECT_GT(medium.l3, 0);
@@ -45,7 +27,7 @@ TEST(Model, BytesComeFromTheLevelThatHoldsThem) {
 }
 
 TEST(Model, APlainCopyIsBoundByTheRatesOfTheMachine) {
-  Machine m = machine();
+  Machine m = avx512();
   m.rates.memory_gbytes = 10;
   m.rates.all_gbytes = 20;
   const double bytes = 3 * 4.0 * (1 << 24);  // what is stored is fetched before
@@ -53,7 +35,7 @@ TEST(Model, APlainCopyIsBoundByTheRatesOfTheMachine) {
 }
 
 TEST(Model, AProductInCacheIsBoundByArithmetic) {
-  Machine m = machine();
+  Machine m = avx512();
   m.cores = 1;
   const Cost c = schedule(dot("224", "256", "256"), m, {}).cost;
   const double least = 224.0 * 256 * 256 / 16 / m.rates.fmas / m.rates.ghz * 1e-3;
@@ -63,7 +45,7 @@ TEST(Model, AProductInCacheIsBoundByArithmetic) {
 }
 
 TEST(Model, TilesThatAreCutOffAreWaste) {
-  Machine m = machine();
+  Machine m = avx512();
   m.cores = 1;
   Record r = schedule(dot("56", "64", "64"), m, {}).variants.back().record;
   const Cost even = cost(dot("56", "64", "64"), m, {}, r), odd = cost(dot("57", "64", "64"), m, {}, r);
@@ -72,7 +54,7 @@ TEST(Model, TilesThatAreCutOffAreWaste) {
 }
 
 TEST(Model, MoreCoresTakeLessTime) {
-  Machine one = machine(), four = machine();
+  Machine one = avx512(), four = avx512();
   one.cores = 1;
   const auto g = dot("1024", "1024", "1024");
   EXPECT_GT(schedule(g, one, {}).cost.total(), 3 * schedule(g, four, {}).cost.total());
@@ -82,7 +64,7 @@ TEST(Model, TheCheapestCandidateIsTaken) {
   DimFacts facts;
   facts.declare("n", {1, 512, 1});
   for (const auto& g : {dot("100", "768", "1000"), dot("n", "768", "1000"), dot("3", "5", "7"), copy(1000)}) {
-    const Schedule s = all(g, machine(), facts);
+    const Schedule s = all(g, avx512(), facts);
     ASSERT_FALSE(s.candidates.empty());
     EXPECT_EQ(s.candidates.front().record, s.variants.back().record);
     EXPECT_FALSE(s.tuned);
@@ -100,15 +82,15 @@ TEST(Model, ARequestedCandidateIsTakenAndAnyOtherTextIsNot) {
   const auto g = dot("n", "768", "1000");
   DimFacts facts;
   facts.declare("n", {1, 512, 1});
-  const Schedule s = all(g, machine(), facts);
+  const Schedule s = all(g, avx512(), facts);
   ASSERT_GE(s.candidates.size(), 3u);
-  const Schedule asked = schedule(g, machine(), facts, {false, print(s.candidates[2].record)});
+  const Schedule asked = schedule(g, avx512(), facts, {false, print(s.candidates[2].record)});
   EXPECT_TRUE(asked.tuned);
   EXPECT_EQ(asked.variants.back().record, s.candidates[2].record);
   for (const Variant& v : asked.variants) EXPECT_EQ(v.record.maps, s.candidates[2].record.maps);
   EXPECT_TRUE(asked.candidates.empty());
   for (const char* text : {"i0 rows 1000000", "", "serial", "\xff\x01"}) {
-    const Schedule other = schedule(g, machine(), facts, {false, text});
+    const Schedule other = schedule(g, avx512(), facts, {false, text});
     EXPECT_FALSE(other.tuned) << text;
     EXPECT_EQ(other.variants.back().record, s.variants.back().record);
   }
