@@ -41,10 +41,16 @@ struct Machine {
   bool has_avx512_fp16 = false;
   bool has_amx_bf16 = false;
   bool has_amx_int8 = false;
+  // Groups of threads that share memory and can wait for each other; none: a program is one thread's.
+  int group_threads = 0;               // at most, in a group
+  int warp_threads = 1;                // that go in step
+  std::int64_t shared_bytes = 0;       // of on-chip memory, per group
+  bool has_shuffle = false;            // threads of a warp read each other's registers
   std::vector<std::string> features;   // LLVM's names of what the CPU and system support, sorted: "avx2", "fma" ...
 
   int f32_lanes() const { return vector_bits / 32; }
   int lanes(int element_bits) const { return element_bits > 0 ? vector_bits / element_bits : 1; }
+  bool has_groups() const { return group_threads > 1; }
   bool has(std::string_view feature) const;
 };
 

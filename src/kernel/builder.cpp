@@ -152,6 +152,10 @@ ValueId Builder::size(int number) {
 }
 ValueId Builder::program_id() { return append(Op::ProgramId, {}, {Type::scalar(DType::I64)})[0]; }
 
+ValueId Builder::thread_id() { return append(Op::ThreadId, {}, {Type::scalar(DType::I64)})[0]; }
+void Builder::barrier() { append(Op::Barrier, {}, {}); }
+ValueId Builder::shuffle(ValueId x, ValueId lane) { return append(Op::Shuffle, {x, lane}, {type(x)})[0]; }
+
 ValueId Builder::splat(ValueId x, int lanes) {
   WEFT_CHECK(type(x).rank == 0, "splat of a scalar");
   if (lanes == 0) return x;

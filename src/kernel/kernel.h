@@ -1,6 +1,11 @@
 // Kernel IR: structured loops over scalars and vectors, memory by (buffer, element index), check codes. The last level
 // before code; emitters (codegen/) walk it and are the first to form pointers.
 //
+// One program is run by `threads` threads (one, unless kernel/simt made the function), in warps of consecutive ones. Each
+// has values of its own; on-chip buffers are shared. Between two barriers no thread may access an element that another
+// one writes. A barrier, and a shuffle for its warp, must be reached by all threads alike. A vector access of a function
+// with several threads is aligned: its index is a multiple of its lanes.
+//
 // Arithmetic: as Graph IR (integer division by zero gives 0, shifts by the width give 0 or the sign, max and min
 // propagate NaN, float to integer casts clamp). No reassociation; `fma` only where written. bool is i1 in registers
 // and one byte (0 or 1) in memory; f16 and bf16 exist in memory and for casts, arithmetic on them is done in f32.
@@ -50,6 +55,9 @@ class Builder : public ssa::FunctionBuilder {
   ValueId constant_i64(std::int64_t value, DType dtype = DType::I64);
   ValueId size(int number);
   ValueId program_id();
+  ValueId thread_id();
+  void barrier();
+  ValueId shuffle(ValueId x, ValueId lane);
   ValueId splat(ValueId x, int lanes);  // lanes 0: the scalar itself
   ValueId iota(DType dtype, int lanes);
   ValueId extract(ValueId x, int lane);
@@ -85,12 +93,19 @@ class Builder : public ssa::FunctionBuilder {
 // mul, div, fma, max, min, comparisons, select, casts, ldexp, sqrt, ceil, floor, round, trunc, abs and neg.
 Result<void> expand_math(Function& function);
 
-// interpret.cpp: as tile::interpret, for one function over programs [0, grid).
+// interpret/: as tile::interpret, for one function over programs [0, grid). The threads of a program go in step, each
+// instruction by all before the next one, and what would make another order give another result is an error: a race
+// between barriers or between programs, a barrier that not all threads reach, a shuffle from a lane that is not there,
+// on-chip memory read before it was written, an unaligned vector.
 struct BufferView {
   void* data;
   std::int64_t elements;
 };
 Result<void> interpret(const Function& function, std::span<const BufferView> buffers, std::span<const std::int64_t> sizes,
                        std::int64_t grid);
+
+// The same for a device of its own: a check that fails writes its code to `check`, and the run goes on.
+Result<void> simulate(const Function& function, std::span<const BufferView> buffers, std::span<const std::int64_t> sizes,
+                      std::int64_t grid, std::int32_t& check);
 
 }  // namespace weft::kernel

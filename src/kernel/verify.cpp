@@ -109,6 +109,7 @@ class Verifier {
         return result(i, Type::scalar(f_.type(i.results[0]).dtype));
       case Op::Size:
       case Op::ProgramId:
+      case Op::ThreadId:
         return result(i, Type::scalar(DType::I64));
       case Op::Splat:
         if (operand(i, 0).rank != 0) return bad(i, "a scalar is needed");
@@ -142,6 +143,12 @@ class Verifier {
         if (!is_float(operand(i, 0).dtype)) return bad(i, "a float is needed");
         if (operand(i, 1) != operand(i, 0).with(DType::I32))
           return bad(i, "an i32 exponent for each lane is needed");
+        return result(i, operand(i, 0));
+      case Op::Barrier:
+        return {};
+      case Op::Shuffle:
+        if (operand(i, 0).rank != 0) return bad(i, "a scalar is needed");
+        if (operand(i, 1) != Type::scalar(DType::I64)) return bad(i, "an i64 lane is needed");
         return result(i, operand(i, 0));
       case Op::Check:
         return operand(i, 0).dtype == DType::Bool ? Result<void>() : bad(i, "a bool is needed");

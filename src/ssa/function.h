@@ -77,7 +77,7 @@ constexpr int kMaxDepth = 64;  // of nested regions
 
 enum class Space : std::uint8_t {
   Memory,  // the caller's
-  OnChip,  // private to one program, `elements` long, undefined at start
+  OnChip,  // private to one program, shared by its threads, `elements` long, undefined at start
 };
 
 struct Buffer {
@@ -94,6 +94,8 @@ struct Function {
   std::string name;
   std::vector<Buffer> buffers;  // those in Memory come first, in the order the caller passes them
   int sizes = 0;                // i64 parameters
+  int threads = 1;              // that run one program together (Kernel IR only)
+  int warp = 1;                 // threads that may shuffle among themselves; divides `threads`
   Block body;
   std::vector<Type> types;      // by value id
 

@@ -8,7 +8,7 @@
 namespace weft::ssa {
 namespace {
 
-constexpr std::int64_t kMaxExtent = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxExtent = std::int64_t{1} << 20, kMaxThreads = 1 << 12;
 using Kind = Token::Kind;
 
 class Parser {
@@ -22,6 +22,11 @@ class Parser {
     while (lexer_.accept("buffer")) f_.buffers.push_back(WEFT_TRY(buffer()));
     if (lexer_.accept("sizes"))
       f_.sizes = static_cast<int>(WEFT_TRY(within(1, kMaxExtent, "a number of sizes")));
+    if (lexer_.accept("threads")) {
+      f_.threads = static_cast<int>(WEFT_TRY(within(2, kMaxThreads, "a number of threads")));
+      WEFT_TRY(lexer_.expect("warp"));
+      f_.warp = static_cast<int>(WEFT_TRY(within(1, kMaxThreads, "a number of threads")));
+    }
     WEFT_TRY(insts(f_.body, 0));
     WEFT_TRY(lexer_.expect("}"));
     WEFT_TRY(lexer_.expect_end());
@@ -140,7 +145,8 @@ class Parser {
     const std::vector<Named> names = WEFT_TRY(result_names());
     i.op = WEFT_TRY(op());
     WEFT_TRY(immediate(i));
-    i.operands = WEFT_TRY(uses());
+    // What stands behind an op without operands begins the next line.
+    if (f_.info(i).operands > 0 || f_.info(i).variadic) i.operands = WEFT_TRY(uses());
     for (std::size_t r = 0; r < names.size(); ++r) {
       WEFT_TRY(lexer_.expect(r == 0 ? ":" : ","));
       // Results are numbered first but come into being behind the regions: until then their names

@@ -14,6 +14,7 @@ class Printer {
     out_ = fmt::format("{} @{} {{\n", f_.table->ir, name_text(f_.name));
     for (const Buffer& b : f_.buffers) header(b);
     if (f_.sizes != 0) out_ += fmt::format("  sizes {}\n", f_.sizes);
+    if (f_.threads != 1) out_ += fmt::format("  threads {} warp {}\n", f_.threads, f_.warp);
     insts(f_.body, 1);
     return out_ + "}\n";
   }

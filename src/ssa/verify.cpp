@@ -17,6 +17,7 @@ class Verifier {
       if (b.space == Space::OnChip && b.elements < 0)
         return bad("an on-chip buffer of negative size");
     }
+    if (f_.threads < 1 || f_.warp < 1 || f_.threads % f_.warp != 0) return bad("threads that are no whole warps");
     if (!f_.body.args.empty() || !f_.body.yields.empty())
       return bad("a body with arguments or yields");
     return block(f_.body, 0);

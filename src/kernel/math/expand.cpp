@@ -43,7 +43,10 @@ class Expander {
 
   Result<Function> run() {
     WEFT_TRY(block(f_.body));
-    return b_.finish();
+    Function expanded = b_.finish();
+    expanded.threads = f_.threads;
+    expanded.warp = f_.warp;
+    return expanded;
   }
 
  private:

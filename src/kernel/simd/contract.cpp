@@ -1,31 +1,9 @@
 // Dot products, reductions and transposes of unrolled tiles.
+#include "kernel/combine.h"
 #include "kernel/simd/lowering.h"
 
 namespace weft::kernel::simd {
 namespace {
-
-ScalarOp combining_op(Combine combine, DType dtype) {
-  switch (combine) {
-    case Combine::Sum:
-      return ScalarOp::Add;
-    case Combine::Prod:
-      return ScalarOp::Mul;
-    case Combine::Max:
-      return is_bool(dtype) ? ScalarOp::Or : ScalarOp::Max;
-    case Combine::Min:
-      return is_bool(dtype) ? ScalarOp::And : ScalarOp::Min;
-    case Combine::And:
-      return ScalarOp::And;
-    default:
-      return ScalarOp::Or;
-  }
-}
-
-// For bool, greatest and least are or and and.
-Combine lane_combine(Combine combine, DType dtype) {
-  if (!is_bool(dtype)) return combine;
-  return combine == Combine::Max ? Combine::Or : combine == Combine::Min ? Combine::And : combine;
-}
 
 bool is_idempotent(Combine combine) { return combine != Combine::Sum && combine != Combine::Prod; }
 
@@ -62,18 +40,6 @@ Value Lowering::dot(const Inst& inst) {
   return registers_value(result, rows, to, std::move(sums));
 }
 
-ValueId Lowering::combine_all(Combine combine, std::vector<ValueId> parts) {
-  const ScalarOp op = combining_op(combine, b_.type(parts[0]).dtype);
-  while (parts.size() > 1) {
-    std::vector<ValueId> halved;
-    for (std::size_t i = 0; i + 1 < parts.size(); i += 2)
-      halved.push_back(b_.scalar(op, {parts[i], parts[i + 1]}));
-    if (parts.size() % 2 == 1) halved.push_back(parts.back());
-    parts = std::move(halved);
-  }
-  return parts[0];
-}
-
 Value Lowering::reduce(const Inst& inst, Combine combine) {
   const Value& x = in(inst, 0);
   const tile::Type& result = type(inst.results[0]);
@@ -84,7 +50,7 @@ Value Lowering::reduce(const Inst& inst, Combine combine) {
     for (int row = 0; row < rows; ++row) {
       std::vector<ValueId> parts;
       for (int i = 0; i < from.count; ++i) parts.push_back(at(x, row, i, from));
-      const ValueId all = combine_all(combine, std::move(parts));
+      const ValueId all = combine_pairwise(b_, combine, std::move(parts));
       registers.push_back(from.lanes == 0 ? all
                                           : b_.reduce(lane_combine(combine, result.dtype), all));
     }
@@ -95,7 +61,7 @@ Value Lowering::reduce(const Inst& inst, Combine combine) {
   for (int i = 0; i < to.count; ++i) {
     std::vector<ValueId> parts;
     for (int row = 0; row < rows; ++row) parts.push_back(at(x, row, i, to));
-    registers.push_back(combine_all(combine, std::move(parts)));
+    registers.push_back(combine_pairwise(b_, combine, std::move(parts)));
   }
   return registers_value(result, 1, to, std::move(registers));
 }

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <numeric>
 
 #include "kernel/simd/lowering.h"
 
@@ -7,6 +6,13 @@ namespace weft::kernel::simd {
 namespace {
 
 bool is_index(const Value& v) { return v.form == Value::Form::Index; }
+
+Value index_value(Lines lines) {
+  Value v;
+  v.form = Value::Form::Index;
+  static_cast<Lines&>(v) = std::move(lines);
+  return v;
+}
 
 // The comparison that holds for (b, a) when `op` holds for (a, b).
 ScalarOp mirrored(ScalarOp op) {
@@ -42,8 +48,9 @@ Value Lowering::elementwise(const Inst& inst, ScalarOp op) {
   if (operands.size() == 2) {
     std::optional<Value> special;
     const Value &a = *operands[0], &b = *operands[1];
-    if (is_index(a) && is_index(b)) special = index_arithmetic(op, a, b);
-    if (!special && is_index(a) && is_index(b)) special = divide(op, a, b);
+    if (is_index(a) && is_index(b)) {
+      if (auto lines = math_.arithmetic(op, a, b, a.column_count())) special = index_value(*std::move(lines));
+    }
     if (!special && is_order(op) && is_index(a) && is_index(b))
       special = lane_limit(op, a, b, spread);
     if (!special && op == ScalarOp::And && is_bool(result.dtype)) special = and_masks(a, b);
@@ -73,73 +80,13 @@ Value Lowering::elementwise(const Inst& inst, ScalarOp op) {
   }
   if (!uniform || result.dtype != DType::I64)
     return registers_value(result, rows, to, std::move(registers));
-  Value v;
-  v.form = Value::Form::Index;
-  v.type = result;
+  std::vector<const Lines*> lines;
+  for (const Value* v : operands) lines.push_back(is_index(*v) ? v : nullptr);
+  Lines scalars;
   for (int row = 0; row < rows; ++row)
-    v.rows.push_back(math_.term(registers[row], result_facts(op, operands, row)));
-  return v;
-}
-
-// Of a scalar computed from uniform operands by an op that is not linear.
-Facts Lowering::result_facts(ScalarOp op, const std::vector<const Value*>& operands,
-                             int row) const {
-  Facts facts{0, 0, true};
-  for (const Value* v : operands) {
-    if (!is_index(*v)) {
-      if (op != ScalarOp::Select) return {1, b_.depth(), false};
-      facts.depth = b_.depth();
-      continue;
-    }
-    const Facts f = math_.facts(row_of(v->rows, row));
-    facts.divisor = std::gcd(facts.divisor, f.divisor);
-    facts.depth = std::max(facts.depth, f.depth);
-    facts.counted = facts.counted && f.counted;
-  }
-  const bool picks =
-      op == ScalarOp::Min || op == ScalarOp::Max || op == ScalarOp::Select || op == ScalarOp::Mod;
-  const bool shrinks =
-      picks || op == ScalarOp::FloorDiv || op == ScalarOp::Div || op == ScalarOp::Fmod;
-  return {picks ? facts.divisor : 1, facts.depth, facts.counted && shrinks};
-}
-
-std::optional<Value> Lowering::index_arithmetic(ScalarOp op, const Value& a, const Value& b) {
-  if (op != ScalarOp::Add && op != ScalarOp::Sub && op != ScalarOp::Mul) return std::nullopt;
-  if (op == ScalarOp::Mul && !a.uniform()) {
-    return b.uniform() ? index_arithmetic(op, b, a) : std::nullopt;
-  }
-  if (op == ScalarOp::Mul && a.rows.size() > 1 && !b.uniform()) return std::nullopt;
-  Value v;
-  v.form = Value::Form::Index;
-  const int rows = static_cast<int>(std::max(a.rows.size(), b.rows.size()));
-  for (int row = 0; row < rows; ++row) {
-    const Sum &x = row_of(a.rows, row), &y = row_of(b.rows, row);
-    v.rows.push_back(op == ScalarOp::Add   ? math_.add(x, y)
-                     : op == ScalarOp::Sub ? math_.sub(x, y)
-                                           : math_.mul(x, y));
-  }
-  v.lane = op == ScalarOp::Add   ? math_.add(a.lane, b.lane)
-           : op == ScalarOp::Sub ? math_.sub(a.lane, b.lane)
-           : b.lane.is(0)        ? Sum()
-                                 : math_.mul(a.rows[0], b.lane);
-  return v;
-}
-
-std::optional<Value> Lowering::divide(ScalarOp op, const Value& a, const Value& b) {
-  if (op != ScalarOp::FloorDiv && op != ScalarOp::Mod) return std::nullopt;
-  if (!a.lane.is_constant() || !b.uniform() || b.rows.size() != 1) return std::nullopt;
-  const Sum& divisor = b.rows[0];
-  if (!divisor.is_constant() || divisor.constant <= 0) return std::nullopt;
-  Value v;
-  v.form = Value::Form::Index;
-  for (std::size_t row = 0; row < a.rows.size(); ++row) {
-    const auto s = math_.split(a.rows[row], a.lane.constant, a.column_count(), divisor.constant);
-    if (!s) return std::nullopt;
-    const bool quotient = op == ScalarOp::FloorDiv;
-    v.rows.push_back(quotient ? s->quotient : s->remainder);
-    v.lane =
-        math_.constant(quotient ? s->quotient_lane : s->remainder_lane);  // depends on a.lane alone
-  }
+    scalars.rows.push_back(math_.term(registers[row], math_.result_facts(op, lines, row)));
+  Value v = index_value(std::move(scalars));
+  v.type = result;
   return v;
 }
 

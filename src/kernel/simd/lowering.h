@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "kernel/simd/index.h"
+#include "kernel/index.h"
 #include "kernel/simd/lower.h"
 
 namespace weft::kernel::simd {
@@ -20,12 +20,9 @@ struct Layout {
 // A tile in Kernel IR. A broadcast only changes `type`: one stored row stands for all, and one
 // scalar in a row
 // ("uniform") for all its lanes.
-struct Value {
+struct Value : Lines {  // the lines when it is an index
   enum class Form { Index, Registers } form = Form::Registers;
   tile::Type type;
-  // Index (i64): rows[r] + lane * (index of the column)
-  std::vector<Sum> rows;
-  Sum lane;
   // Registers: row-major, stored_rows x layout.count
   int stored_rows = 1;
   Layout layout;
@@ -79,11 +76,8 @@ class Lowering {
 
   // elementwise.cpp
   Value elementwise(const Inst& inst, ScalarOp op);
-  std::optional<Value> index_arithmetic(ScalarOp op, const Value& a, const Value& b);
-  std::optional<Value> divide(ScalarOp op, const Value& a, const Value& b);
   std::optional<Value> lane_limit(ScalarOp op, const Value& a, const Value& b, Layout layout);
   std::optional<Value> and_masks(const Value& a, const Value& b);
-  Facts result_facts(ScalarOp op, const std::vector<const Value*>& operands, int row) const;
   DType lane_dtype(int columns) const;
 
   // memory.cpp
@@ -104,7 +98,6 @@ class Lowering {
   Value reduce(const Inst& inst, Combine combine);
   Value scan(const Inst& inst, Combine combine);
   Value transpose(const Inst& inst);
-  ValueId combine_all(Combine combine, std::vector<ValueId> parts);
 
   const tile::Function& f_;
   Builder b_;

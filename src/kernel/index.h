@@ -7,7 +7,7 @@
 
 #include "kernel/kernel.h"
 
-namespace weft::kernel::simd {
+namespace weft::kernel {
 
 // constant + sum of coefficient * term; terms are kernel scalars, sorted, without zero
 // coefficients.
@@ -33,6 +33,14 @@ struct Facts {
       false;  // made of ids, sizes, counters and constants, whose sums and products do not overflow
 };
 
+// An i64 tile: rows[r] + lane * (index of the column). One row may stand for all.
+struct Lines {
+  std::vector<Sum> rows;
+  Sum lane;
+
+  const Sum& row(int r) const { return rows[rows.size() == 1 ? 0 : static_cast<std::size_t>(r)]; }
+};
+
 class IndexMath {
  public:
   explicit IndexMath(Builder& builder) : b_(builder) {}
@@ -55,10 +63,17 @@ class IndexMath {
   };
   std::optional<Split> split(const Sum& base, std::int64_t lane, int lanes, std::int64_t d);
 
+  // The op on tiles, when the result is of that form again: sums and products, floor_div and mod of `columns` columns.
+  std::optional<Lines> arithmetic(ScalarOp op, const Lines& a, const Lines& b, int columns);
+  // Of a scalar that the op, which is not linear, makes of one row of operands without lanes; null: no index.
+  Facts result_facts(ScalarOp op, const std::vector<const Lines*>& operands, int row) const;
+
  private:
+  std::optional<Lines> linear(ScalarOp op, const Lines& a, const Lines& b);
+  std::optional<Lines> divide(ScalarOp op, const Lines& a, const Lines& b, int columns);
   Facts facts(ValueId v) const;
   Builder& b_;
   std::vector<std::optional<Facts>> facts_;  // by value
 };
 
-}  // namespace weft::kernel::simd
+}  // namespace weft::kernel

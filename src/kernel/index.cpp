@@ -1,9 +1,9 @@
-#include "kernel/simd/index.h"
+#include "kernel/index.h"
 
 #include <algorithm>
 #include <numeric>
 
-namespace weft::kernel::simd {
+namespace weft::kernel {
 namespace {
 
 // Modulo 2^64, as the kernel computes.
@@ -160,4 +160,63 @@ std::optional<IndexMath::Split> IndexMath::split(const Sum& base, std::int64_t l
   return s;
 }
 
-}  // namespace weft::kernel::simd
+std::optional<Lines> IndexMath::arithmetic(ScalarOp op, const Lines& a, const Lines& b, int columns) {
+  if (op == ScalarOp::Add || op == ScalarOp::Sub || op == ScalarOp::Mul) return linear(op, a, b);
+  if (op == ScalarOp::FloorDiv || op == ScalarOp::Mod) return divide(op, a, b, columns);
+  return std::nullopt;
+}
+
+std::optional<Lines> IndexMath::linear(ScalarOp op, const Lines& a, const Lines& b) {
+  if (op == ScalarOp::Mul && !a.lane.is(0)) {
+    return b.lane.is(0) ? linear(op, b, a) : std::nullopt;
+  }
+  if (op == ScalarOp::Mul && a.rows.size() > 1 && !b.lane.is(0)) return std::nullopt;
+  Lines v;
+  const int rows = static_cast<int>(std::max(a.rows.size(), b.rows.size()));
+  for (int row = 0; row < rows; ++row) {
+    const Sum &x = a.row(row), &y = b.row(row);
+    v.rows.push_back(op == ScalarOp::Add ? add(x, y) : op == ScalarOp::Sub ? sub(x, y) : mul(x, y));
+  }
+  v.lane = op == ScalarOp::Add   ? add(a.lane, b.lane)
+           : op == ScalarOp::Sub ? sub(a.lane, b.lane)
+           : b.lane.is(0)        ? Sum()
+                                 : mul(a.rows[0], b.lane);
+  return v;
+}
+
+std::optional<Lines> IndexMath::divide(ScalarOp op, const Lines& a, const Lines& b, int columns) {
+  if (!a.lane.is_constant() || !b.lane.is(0) || b.rows.size() != 1) return std::nullopt;
+  const Sum& divisor = b.rows[0];
+  if (!divisor.is_constant() || divisor.constant <= 0) return std::nullopt;
+  Lines v;
+  for (const Sum& row : a.rows) {
+    const auto s = split(row, a.lane.constant, columns, divisor.constant);
+    if (!s) return std::nullopt;
+    const bool quotient = op == ScalarOp::FloorDiv;
+    v.rows.push_back(quotient ? s->quotient : s->remainder);
+    v.lane = constant(quotient ? s->quotient_lane : s->remainder_lane);  // depends on a.lane alone
+  }
+  return v;
+}
+
+Facts IndexMath::result_facts(ScalarOp op, const std::vector<const Lines*>& operands, int row) const {
+  Facts all{0, 0, true};
+  for (const Lines* v : operands) {
+    if (v == nullptr) {
+      if (op != ScalarOp::Select) return {1, b_.depth(), false};
+      all.depth = b_.depth();
+      continue;
+    }
+    const Facts f = facts(v->row(row));
+    all.divisor = std::gcd(all.divisor, f.divisor);
+    all.depth = std::max(all.depth, f.depth);
+    all.counted = all.counted && f.counted;
+  }
+  const bool picks =
+      op == ScalarOp::Min || op == ScalarOp::Max || op == ScalarOp::Select || op == ScalarOp::Mod;
+  const bool shrinks =
+      picks || op == ScalarOp::FloorDiv || op == ScalarOp::Div || op == ScalarOp::Fmod;
+  return {picks ? all.divisor : 1, all.depth, all.counted && shrinks};
+}
+
+}  // namespace weft::kernel

@@ -1,0 +1,375 @@
+// Plain evaluation, lane by lane, with every access checked. Lanes of reductions combine pairwise, as emitters do. The
+// threads of a program go in step: an instruction is done for all that are active before the next one begins.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/tensor.h"
+#include "kernel/interpret/shadow.h"
+#include "kernel/kernel.h"
+
+namespace weft::kernel {
+namespace {
+
+class Interpreter {
+ public:
+  Interpreter(const Function& f, std::span<const BufferView> buffers,
+              std::span<const std::int64_t> sizes, std::int32_t* check)
+      : f_(f), views_(buffers.begin(), buffers.end()), sizes_(sizes), check_(check) {
+    std::size_t total = 0;
+    for (const Type& t : f.types) {
+      offsets_.push_back(total);
+      total += static_cast<std::size_t>(t.lanes()) * f.threads;
+    }
+    cells_.resize(total);
+    active_.resize(f.threads);
+    std::iota(active_.begin(), active_.end(), 0);
+  }
+
+  Result<void> allocate() {
+    for (std::size_t b = views_.size(); b < f_.buffers.size(); ++b) {
+      storage_.push_back(WEFT_TRY(Tensor::zeros(f_.buffers[b].dtype, {f_.buffers[b].elements})));
+      views_.push_back({storage_.back().mutable_data(), f_.buffers[b].elements});
+    }
+    if (f_.threads == 1) return {};
+    for (std::size_t b = 0; b < f_.buffers.size(); ++b) {
+      const bool on_chip = f_.buffers[b].space == ssa::Space::OnChip;
+      shadows_.emplace_back(on_chip || f_.buffers[b].written ? views_[b].elements : 0, on_chip);
+    }
+    return {};
+  }
+
+  Result<void> program(std::int64_t pid) {
+    now_.program = pid;
+    now_.program_epoch = ++now_.epoch;
+    return block(f_.body);
+  }
+
+ private:
+  // Lanes of a thread's value.
+  Scalar* lanes(ValueId v, int thread) {
+    return cells_.data() + offsets_[v] + static_cast<std::size_t>(thread) * f_.type(v).lanes();
+  }
+  int count(ValueId v) const { return f_.type(v).lanes(); }
+  DType dtype(ValueId v) const { return f_.type(v).dtype; }
+
+  Error bad(const char* code, const ssa::Inst& i, const std::string& what) const {
+    return user_error(code, fmt::format("{} {}, program {}", f_.info(i).name, what, now_.program))
+        .at(fmt::format("@{}", f_.name));
+  }
+
+  void assign(std::span<const ValueId> to, std::span<const ValueId> from) {
+    // Through a copy: a loop may carry one value in the place of another.
+    for (const int thread : active_) {
+      std::vector<Scalar> copy;
+      for (ValueId v : from) copy.insert(copy.end(), lanes(v, thread), lanes(v, thread) + count(v));
+      const Scalar* next = copy.data();
+      for (ValueId v : to) {
+        std::copy_n(next, count(v), lanes(v, thread));
+        next += count(v);
+      }
+    }
+  }
+
+  Result<void> block(const ssa::Block& b) {
+    for (const ssa::Inst& i : b.insts) WEFT_TRY(inst(i));
+    return {};
+  }
+
+  // A thread leaves when its own count is done; the others go on without it.
+  Result<void> loop(const ssa::Inst& i) {
+    const ssa::Block& body = i.regions[0];
+    const std::span carried = std::span(body.args).subspan(1);
+    const std::vector<int> all = active_;
+    assign(carried, std::span(i.operands).subspan(3));
+    for (const int thread : all) {
+      const std::int64_t step = lanes(i.operands[2], thread)->i;
+      if (step <= 0) return bad("bad-kernel", i, fmt::format("of step {}", step));
+      *lanes(body.args[0], thread) = *lanes(i.operands[0], thread);
+    }
+    const auto done = [&](int thread) { return lanes(body.args[0], thread)->i >= lanes(i.operands[1], thread)->i; };
+    std::erase_if(active_, done);
+    while (!active_.empty()) {
+      WEFT_TRY(block(body));
+      assign(carried, body.yields);
+      std::erase_if(active_, [&](int thread) {
+        std::int64_t& iv = lanes(body.args[0], thread)->i;
+        return __builtin_add_overflow(iv, lanes(i.operands[2], thread)->i, &iv) || done(thread);
+      });
+    }
+    active_ = all;
+    assign(i.results, carried);
+    return {};
+  }
+
+  Result<void> branch(const ssa::Inst& i) {
+    const std::vector<int> all = active_;
+    for (const int side : {0, 1}) {
+      active_ = all;
+      std::erase_if(active_, [&](int thread) { return (lanes(i.operands[0], thread)->i != 0) == (side == 1); });
+      if (active_.empty()) continue;
+      WEFT_TRY(block(i.regions[side]));
+      assign(i.results, i.regions[side].yields);
+    }
+    active_ = all;
+    return {};
+  }
+
+  void elementwise(const ssa::Inst& i, ScalarOp op) {
+    const ValueId result = i.results[0];
+    const DType from = dtype(i.operands.back()), to = dtype(result);
+    Scalar args[3];
+    for (const int thread : active_) {
+      Scalar* r = lanes(result, thread);
+      for (int lane = 0; lane < count(result); ++lane) {
+        for (std::size_t n = 0; n < i.operands.size(); ++n) args[n] = lanes(i.operands[n], thread)[lane];
+        r[lane] = evaluate(op, from, to, {args, i.operands.size()});
+      }
+    }
+  }
+
+  void reduce(const ssa::Inst& i, int thread) {
+    const auto c = static_cast<Combine>(i.op - static_cast<int>(Op::ReduceSum) +
+                                        static_cast<int>(Combine::Sum));
+    const ValueId x = i.operands[0];
+    std::vector<Scalar> parts(lanes(x, thread), lanes(x, thread) + count(x));
+    while (parts.size() > 1) {
+      const std::size_t half = (parts.size() + 1) / 2;
+      for (std::size_t n = 0; n + half < parts.size(); ++n)
+        parts[n] = combine(c, dtype(x), parts[n], parts[n + half]);
+      parts.resize(half);
+    }
+    *lanes(i.results[0], thread) = parts[0];
+  }
+
+  // Calls visit(lane, element) for the lanes that the mask lets through; `first` is the index's
+  // operand.
+  template <class Visit>
+  Result<void> access(const ssa::Inst& i, int thread, int width, int first, Visit visit) {
+    const BufferView& view = views_[i.imm];
+    const ValueId index = i.operands[first];
+    const bool own = f_.type(index).rank == 1;
+    const Scalar* mask = i.operands.size() > static_cast<std::size_t>(first) + 1
+                             ? lanes(i.operands[first + 1], thread)
+                             : nullptr;
+    if (f_.threads > 1 && !own && mask == nullptr && width > 1 && lanes(index, thread)->i % width != 0) {
+      return bad("misaligned", i, fmt::format("of {} elements at {} of buffer {}, which is not aligned", width, lanes(index, thread)->i, i.imm));
+    }
+    for (int lane = 0; lane < width; ++lane) {
+      if (mask != nullptr && mask[lane].i == 0) continue;
+      const std::int64_t at = own ? lanes(index, thread)[lane].i : lanes(index, thread)->i + lane;
+      if (at < 0 || at >= view.elements) {
+        return bad("out-of-range", i, fmt::format("at {} of buffer {} of {} elements", at, i.imm, view.elements));
+      }
+      WEFT_TRY(watch(i, thread, at));
+      visit(lane, at);
+    }
+    return {};
+  }
+
+  Result<void> watch(const ssa::Inst& i, int thread, std::int64_t at) {
+    if (f_.threads == 1) return {};
+    const ssa::Buffer& buffer = f_.buffers[i.imm];
+    if (buffer.space == ssa::Space::Memory && !buffer.written) return {};
+    now_.thread = thread;
+    Shadow& shadow = shadows_[i.imm];
+    const auto wrong = as_atomic(static_cast<Op>(i.op)) ? shadow.atomic(at, now_)
+                       : i.results.empty()              ? shadow.write(at, now_)
+                                                        : shadow.read(at, now_);
+    if (!wrong) return {};
+    return bad("race", i, fmt::format("at {} of buffer {}: {}", at, i.imm, *wrong));
+  }
+
+  Result<void> read(const ssa::Inst& i, int thread) {
+    const ValueId r = i.results[0];
+    std::fill_n(lanes(r, thread), count(r), Scalar{});
+    return access(i, thread, count(r), 0, [&](int lane, std::int64_t at) {
+      lanes(r, thread)[lane] = load_scalar(dtype(r), views_[i.imm].data, at);
+    });
+  }
+
+  Result<void> write(const ssa::Inst& i, int thread) {
+    const ValueId v = i.operands[0];
+    return access(i, thread, count(v), 1, [&](int lane, std::int64_t at) {
+      store_scalar(dtype(v), views_[i.imm].data, at, lanes(v, thread)[lane]);
+    });
+  }
+
+  Result<void> atomic(const ssa::Inst& i, int thread, Combine how) {
+    const ValueId r = i.results[0];
+    std::fill_n(lanes(r, thread), count(r), Scalar{});
+    return access(i, thread, count(r), 1, [&](int lane, std::int64_t at) {
+      Scalar& before = lanes(r, thread)[lane];
+      before = load_scalar(dtype(r), views_[i.imm].data, at);
+      store_scalar(dtype(r), views_[i.imm].data, at,
+                   combine(how, dtype(r), before, lanes(i.operands[0], thread)[lane]));
+    });
+  }
+
+  void ldexp(const ssa::Inst& i, int thread) {
+    const ValueId r = i.results[0];
+    for (int lane = 0; lane < count(r); ++lane) {
+      const Scalar wide{std::ldexp(lanes(i.operands[0], thread)[lane].f,
+                                   static_cast<int>(lanes(i.operands[1], thread)[lane].i)),
+                        0};
+      lanes(r, thread)[lane] = evaluate(ScalarOp::Cast, DType::F64, dtype(r), {&wide, 1});
+    }
+  }
+
+  Result<void> check(const ssa::Inst& i, int thread) {
+    for (int lane = 0; lane < count(i.operands[0]); ++lane) {
+      if (lanes(i.operands[0], thread)[lane].i != 0) continue;
+      if (check_ != nullptr) {
+        *check_ = static_cast<std::int32_t>(i.imm);
+        continue;
+      }
+      return user_error("check-failed", fmt::format("check {} fails in program {}", i.imm, now_.program))
+          .at(fmt::format("@{}", f_.name));
+    }
+    return {};
+  }
+
+  Result<void> barrier(const ssa::Inst& i) {
+    if (static_cast<int>(active_.size()) != f_.threads) {
+      return bad("divergent-barrier", i, fmt::format("that only {} of {} threads reach", active_.size(), f_.threads));
+    }
+    ++now_.epoch;
+    return {};
+  }
+
+  Result<void> shuffle(const ssa::Inst& i) {
+    const ValueId x = i.operands[0];
+    std::vector<Scalar> results;
+    for (const int thread : active_) {
+      const std::int64_t lane = lanes(i.operands[1], thread)->i;
+      const std::int64_t from = thread / f_.warp * f_.warp + lane;
+      if (lane < 0 || lane >= f_.warp || !std::binary_search(active_.begin(), active_.end(), from)) {
+        return bad("divergent-shuffle", i, fmt::format("by thread {} from lane {}, which does not take part", thread, lane));
+      }
+      results.push_back(*lanes(x, static_cast<int>(from)));
+    }
+    for (std::size_t n = 0; n < active_.size(); ++n) *lanes(i.results[0], active_[n]) = results[n];
+    return {};
+  }
+
+  void source(const ssa::Inst& i, int thread) {
+    Scalar* r = lanes(i.results[0], thread);
+    const int n = count(i.results[0]);
+    switch (static_cast<Op>(i.op)) {
+      case Op::Const:
+        *r = {i.fimm, i.imm};
+        return;
+      case Op::Size:
+        *r = {0, sizes_[i.imm]};
+        return;
+      case Op::ProgramId:
+        *r = {0, now_.program};
+        return;
+      case Op::ThreadId:
+        *r = {0, thread};
+        return;
+      case Op::Splat:
+        std::fill_n(r, n, *lanes(i.operands[0], thread));
+        return;
+      case Op::Iota:
+        for (int lane = 0; lane < n; ++lane) r[lane] = {0, lane};
+        return;
+      case Op::Extract:
+        *r = lanes(i.operands[0], thread)[i.imm];
+        return;
+      default:  // Insert
+        std::copy_n(lanes(i.operands[0], thread), n, r);
+        r[i.imm] = *lanes(i.operands[1], thread);
+    }
+  }
+
+  // What a thread does without the others.
+  Result<void> alone(const ssa::Inst& i, int thread) {
+    switch (static_cast<Op>(i.op)) {
+      case Op::Load:
+      case Op::Gather:
+        return read(i, thread);
+      case Op::Store:
+      case Op::Scatter:
+        return write(i, thread);
+      case Op::AtomicAdd:
+      case Op::AtomicMax:
+      case Op::AtomicMin:
+        return atomic(i, thread, *as_atomic(static_cast<Op>(i.op)));
+      case Op::ReduceSum:
+      case Op::ReduceProd:
+      case Op::ReduceMax:
+      case Op::ReduceMin:
+      case Op::ReduceAnd:
+      case Op::ReduceOr:
+        return reduce(i, thread), Result<void>();
+      case Op::Ldexp:
+        return ldexp(i, thread), Result<void>();
+      case Op::Check:
+        return check(i, thread);
+      default:
+        return source(i, thread), Result<void>();
+    }
+  }
+
+  Result<void> inst(const ssa::Inst& i) {
+    const Op op = static_cast<Op>(i.op);
+    if (const auto s = as_scalar(op)) return elementwise(i, *s), Result<void>();
+    switch (op) {
+      case Op::For:
+        return loop(i);
+      case Op::If:
+        return branch(i);
+      case Op::Barrier:
+        return barrier(i);
+      case Op::Shuffle:
+        return shuffle(i);
+      default:
+        for (const int thread : active_) WEFT_TRY(alone(i, thread));
+        return {};
+    }
+  }
+
+  const Function& f_;
+  std::vector<BufferView> views_;
+  std::span<const std::int64_t> sizes_;
+  std::int32_t* check_;
+  std::vector<Tensor> storage_;
+  std::vector<Shadow> shadows_;       // by buffer, when there are several threads
+  std::vector<std::size_t> offsets_;  // by value, into cells_
+  std::vector<Scalar> cells_;
+  std::vector<int> active_;  // threads, ascending
+  Moment now_;
+};
+
+Result<void> run(const Function& function, std::span<const BufferView> buffers,
+                 std::span<const std::int64_t> sizes, std::int64_t grid, std::int32_t* check) {
+  WEFT_TRY(verify(function));
+  std::size_t memory = 0;
+  for (const ssa::Buffer& b : function.buffers) memory += b.space == ssa::Space::Memory;
+  if (buffers.size() != memory || sizes.size() != static_cast<std::size_t>(function.sizes)) {
+    return user_error("bad-arguments",
+                      fmt::format("{} buffers and {} sizes for a kernel of {} and {}",
+                                  buffers.size(), sizes.size(), memory, function.sizes));
+  }
+  Interpreter interpreter(function, buffers, sizes, check);
+  WEFT_TRY(interpreter.allocate());
+  for (std::int64_t pid = 0; pid < grid; ++pid) WEFT_TRY(interpreter.program(pid));
+  return {};
+}
+
+}  // namespace
+
+Result<void> interpret(const Function& function, std::span<const BufferView> buffers,
+                       std::span<const std::int64_t> sizes, std::int64_t grid) {
+  return run(function, buffers, sizes, grid, nullptr);
+}
+
+Result<void> simulate(const Function& function, std::span<const BufferView> buffers,
+                      std::span<const std::int64_t> sizes, std::int64_t grid, std::int32_t& check) {
+  return run(function, buffers, sizes, grid, &check);
+}
+
+}  // namespace weft::kernel

@@ -1,0 +1,40 @@
+// What the interpreter remembers of a buffer that threads share: who accessed each element last, and since when.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weft::kernel {
+
+// Time goes in epochs: one begins with each program and after each barrier.
+struct Moment {
+  std::int64_t program = 0;
+  std::int32_t thread = 0;
+  std::uint32_t epoch = 1;
+  std::uint32_t program_epoch = 1;  // in which the program began
+};
+
+class Shadow {
+ public:
+  // on_chip: gone when a program ends, undefined when it begins.
+  Shadow(std::int64_t elements, bool on_chip) : cells_(static_cast<std::size_t>(elements)), on_chip_(on_chip) {}
+
+  // What is wrong with the access, if anything.
+  std::optional<std::string> read(std::int64_t element, const Moment& now);
+  std::optional<std::string> write(std::int64_t element, const Moment& now);
+  std::optional<std::string> atomic(std::int64_t element, const Moment& now);  // any order of atomics gives the same
+
+ private:
+  static constexpr std::int32_t kSeveral = -1;
+  struct Cell {  // epoch 0: never
+    std::uint32_t written = 0, read = 0, first_read = 0;
+    std::int32_t writer = 0, reader = 0;
+    bool atomic = false;  // it was written by atomics only, since `written`
+  };
+  std::vector<Cell> cells_;
+  bool on_chip_;
+};
+
+}  // namespace weft::kernel

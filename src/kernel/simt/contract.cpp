@@ -1,0 +1,108 @@
+// Products. Each thread holds a block of the accumulator: some rows by some vectors of columns.
+#include "kernel/simt/lowering.h"
+
+namespace weft::kernel::simt {
+namespace {
+
+constexpr int kUnrolledSteps = 32;
+
+// Thread bits of a map from positions.
+LinearMap of_threads(const LinearMap& map, int register_bits) {
+  std::vector<Bits> columns;
+  for (int i = register_bits; i < map.inputs(); ++i) columns.push_back(map.column(i));
+  return {map.outputs(), std::move(columns)};
+}
+
+// How an operand is read: as the accumulator lies along the axis that they share, all of the other axis by each thread.
+Layout reading_layout(const Layout& accumulator, Axis shared, int steps) {
+  const Layout own = accumulator.projected(shared == Axis::Row ? Axis::Column : Axis::Row);
+  std::array<std::vector<Bits>, 3> bases{own.bases(Part::Register), own.bases(Part::Lane), own.bases(Part::Warp)};
+  const int rows = own.bits(Axis::Row), columns = own.bits(Axis::Column);
+  if (shared == Axis::Row) {  // steps are the columns
+    for (auto& part : bases) {
+      for (Bits& b : part) b <<= steps;
+    }
+    return {{rows, steps}, std::move(bases)};
+  }
+  return {{steps, columns}, std::move(bases)};
+}
+
+}  // namespace
+
+// One step: a column and a row that every thread holds its part of.
+Value Lowering::outer_product(const Inst& inst) {
+  const tile::Type& result = type(inst.results[0]);
+  Value a = in(inst, 0), b = in(inst, 1), acc = in(inst, 2);
+  const Share s = share(result);
+  std::vector<ValueId> sums;
+  for (int row = 0; row < s.rows; ++row) {
+    const ValueId left = splat(b_.cast(at(a, row, 0), result.dtype), s.lanes);
+    for (int i = 0; i < s.count; ++i) sums.push_back(accumulate(left, b_.cast(at(b, 0, i), result.dtype), at(acc, row, i)));
+  }
+  return registers_value(result, s.rows, result.shape[1] == 1, std::move(sums));
+}
+
+Value Lowering::dot(const Inst& inst) {
+  const Value &a = in(inst, 0), &b = in(inst, 1), &acc = in(inst, 2);
+  const int depth = a.type.shape[1];
+  if (depth == 1) return outer_product(inst);
+  const tile::Type& result = type(inst.results[0]);
+  const Share s = share(result);
+  const int steps = log2_ceil(depth), vector = log2_floor(s.lanes);
+  const Layout accumulator = layout_of(spread_, result);
+  const Layout left = reading_layout(accumulator, Axis::Row, steps), right = reading_layout(accumulator, Axis::Column, steps);
+  const Layout a_from = layout_of(spread_, a.type), b_from = layout_of(spread_, b.type);
+  const LinearMap a_offsets = swizzle(a_from, left, 0, bank_bits(a.type.dtype, 0));
+  const LinearMap b_offsets = swizzle(b_from, right, vector, bank_bits(b.type.dtype, vector));
+  const int a_buffer = scratch(a.type.dtype, 1, std::int64_t{1} << a_offsets.outputs());
+  const int b_buffer = scratch(b.type.dtype, 2, std::int64_t{1} << b_offsets.outputs());
+  stage(a_buffer, a, compose(a_offsets, a_from.map()));
+  stage(b_buffer, b, compose(b_offsets, b_from.map()));
+  before_read(a_buffer);
+  before_read(b_buffer);
+
+  const LinearMap a_map = compose(a_offsets, left.map()), b_map = compose(b_offsets, right.map());
+  const ValueId a_base = linear(of_threads(a_map, left.bits(Part::Register)), b_.thread_id());
+  const ValueId b_base = linear(of_threads(b_map, right.bits(Part::Register)), b_.thread_id());
+  const int count_bits = log2_ceil(s.count), columns = log2_ceil(b.type.shape[1]);
+  // Offsets of step k, which are exclusive-ored to the bases.
+  std::vector<Bits> a_steps, b_steps;
+  for (int i = 0; i < steps; ++i) a_steps.push_back(a_offsets(Bits{1} << i)), b_steps.push_back(b_offsets(Bits{1} << (columns + i)));
+  tile::Type one_row = result, one_column = result;
+  one_row.shape[0] = one_column.shape[1] = 1;
+  const auto step = [&](ValueId k, std::vector<ValueId>& sums) {
+    const auto offset = [&](ValueId base, const LinearMap& offsets, const std::vector<Bits>& of_steps, Bits number) {
+      const ValueId of_step = b_.scalar(ScalarOp::Xor, {base, linear({offsets.outputs(), of_steps}, k)});
+      return b_.scalar(ScalarOp::Xor, {of_step, b_.constant_i64(number)});
+    };
+    std::vector<ValueId> rights;
+    for (int i = 0; i < s.count; ++i) {
+      const ValueId at = offset(b_base, b_offsets, b_steps, b_map(static_cast<Bits>(i) << vector));
+      rights.push_back(b_.cast(b_.load(b_buffer, at, s.lanes == 1 ? 0 : s.lanes, inside(one_row, 0, i)), result.dtype));
+    }
+    for (int row = 0; row < s.rows; ++row) {
+      const Bits number = static_cast<Bits>(row) << (count_bits + vector);
+      const ValueId scalar = b_.load(a_buffer, offset(a_base, a_offsets, a_steps, a_map(number)), 0, inside(one_column, row, 0));
+      const ValueId lefts = splat(b_.cast(scalar, result.dtype), s.lanes);
+      for (int i = 0; i < s.count; ++i) {
+        ValueId& sum = sums[static_cast<std::size_t>(row * s.count + i)];
+        sum = accumulate(lefts, rights[static_cast<std::size_t>(i)], sum);
+      }
+    }
+  };
+  std::vector<ValueId> sums;
+  for (int row = 0; row < s.rows; ++row) {
+    for (int i = 0; i < s.count; ++i) sums.push_back(at(acc, row, i));
+  }
+  if (depth <= kUnrolledSteps) {
+    for (int k = 0; k < depth; ++k) step(b_.constant_i64(k), sums);
+  } else {
+    const auto loop = b_.begin_for(b_.constant_i64(0), b_.constant_i64(depth), b_.constant_i64(1), sums);
+    std::vector<ValueId> next = loop.carried;
+    step(loop.iv, next);
+    sums = b_.end_for(std::move(next));
+  }
+  return registers_value(result, s.rows, result.shape[1] == 1, std::move(sums));
+}
+
+}  // namespace weft::kernel::simt

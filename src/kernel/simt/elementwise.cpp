@@ -1,0 +1,82 @@
+#include <algorithm>
+
+#include "kernel/simt/lowering.h"
+
+namespace weft::kernel::simt {
+
+// sum + a * b: what a machine without fused multiplications is not made to imitate one for.
+ValueId Lowering::accumulate(ValueId a, ValueId b, ValueId sum) {
+  if (machine_.has_fma && is_float(b_.type(sum).dtype)) return b_.scalar(ScalarOp::Fma, {a, b, sum});
+  return b_.add(sum, b_.mul(a, b));
+}
+
+// On one scalar when each operand has the same in all lanes.
+ValueId Lowering::apply(ScalarOp op, const std::vector<ValueId>& args, DType result) {
+  std::vector<ValueId> scalars;
+  for (const ValueId v : args) {
+    if (const ValueId s = splat_scalar(v); s >= 0) scalars.push_back(s);
+  }
+  const int lanes = b_.type(args.back()).lanes();
+  if (lanes > 1 && scalars.size() == args.size()) return splat(apply(op, scalars, result), lanes);
+  if (op == ScalarOp::Cast) return b_.cast(args[0], result);
+  if (op == ScalarOp::Bitcast) return b_.bitcast(args[0], result);
+  if (op == ScalarOp::Fma) return accumulate(args[0], args[1], args[2]);
+  return b_.scalar(op, args);
+}
+
+// A comparison of columns with a limit that no vector straddles holds for whole vectors.
+std::optional<Value> Lowering::whole_runs(ScalarOp op, const Value& a, const Value& b, const tile::Type& result) {
+  const bool order = op == ScalarOp::Lt || op == ScalarOp::Ge;
+  const Share s = share(result);
+  if (!order || s.lanes == 1 || !a.is_index() || !b.is_index() || !a.lane.is(1) || !b.lane.is(0)) return std::nullopt;
+  const int rows = static_cast<int>(std::max(a.rows.size(), b.rows.size()));
+  std::vector<ValueId> registers;
+  for (int row = 0; row < rows; ++row) {
+    const Facts apart = math_.facts(math_.sub(b.row(row), a.row(row)));
+    if (!apart.counted || apart.divisor % s.lanes != 0) return std::nullopt;
+    for (int i = 0; i < s.count; ++i) {
+      const ValueId first = math_.value(first_index(a, row, i));
+      registers.push_back(splat(b_.scalar(op, {first, math_.value(b.row(row))}), s.lanes));
+    }
+  }
+  return registers_value(result, rows, false, std::move(registers));
+}
+
+Value Lowering::elementwise(const Inst& inst, ScalarOp op) {
+  const tile::Type& result = type(inst.results[0]);
+  std::vector<Value> operands;  // seen in the result's shape
+  for (const ValueId v : inst.operands) operands.push_back(values_[v]), operands.back().type = result.with(type(v).dtype);
+  Value v = elementwise(op, operands, result);
+  v.one_row = std::all_of(operands.begin(), operands.end(), [](const Value& x) { return x.one_row; });
+  return v;
+}
+
+Value Lowering::elementwise(ScalarOp op, std::vector<Value>& operands, const tile::Type& result) {
+  if (operands.size() == 2 && operands[0].is_index() && operands[1].is_index()) {
+    if (auto lines = math_.arithmetic(op, operands[0], operands[1], result.shape[1])) return index_value(result, *std::move(lines));
+    if (auto runs = whole_runs(op, operands[0], operands[1], result)) return *std::move(runs);
+  }
+  const bool uniform = std::all_of(operands.begin(), operands.end(), [](const Value& v) { return v.uniform(); });
+  int rows = 1;
+  for (const Value& v : operands) rows = std::max(rows, v.rows_held());
+  if (uniform) {
+    for (Value& v : operands) v.type.shape[1] = 1;
+  }
+  const int count = uniform ? 1 : share(result).count;
+  std::vector<ValueId> registers;
+  for (int row = 0; row < rows; ++row) {
+    for (int i = 0; i < count; ++i) {
+      std::vector<ValueId> args;
+      for (const Value& v : operands) args.push_back(at(v, row, i));
+      registers.push_back(apply(op, args, result.dtype));
+    }
+  }
+  if (!uniform || result.dtype != DType::I64) return registers_value(result, rows, uniform, std::move(registers));
+  std::vector<const Lines*> lines;
+  for (const Value& v : operands) lines.push_back(v.is_index() ? &v : nullptr);
+  Lines scalars;
+  for (int row = 0; row < rows; ++row) scalars.rows.push_back(math_.term(registers[row], math_.result_facts(op, lines, row)));
+  return index_value(result, std::move(scalars));
+}
+
+}  // namespace weft::kernel::simt

@@ -1,0 +1,118 @@
+// The state of lowering one tile function; the methods are grouped by file.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "kernel/index.h"
+#include "kernel/simt/hazards.h"
+#include "kernel/simt/lower.h"
+#include "kernel/simt/spread.h"
+
+namespace weft::kernel::simt {
+
+// A thread's share of a tile. A broadcast only changes `type`: one stored row stands for all, and one scalar in a row
+// ("uniform") for all its columns.
+struct Value : Lines {  // the lines when it is an index
+  enum class Form { Index, Registers } form = Form::Registers;
+  tile::Type type;
+  bool one_scalar = false;            // Registers: a row is one scalar
+  bool one_row = false;               // all rows are alike, in all threads
+  int stored_rows = 1;                // Registers
+  std::vector<ValueId> registers;     // row-major
+
+  bool is_index() const { return form == Form::Index; }
+  bool uniform() const { return is_index() ? lane.is(0) : one_scalar; }
+  int rows_held() const { return is_index() ? static_cast<int>(rows.size()) : stored_rows; }
+};
+
+class Lowering {
+ public:
+  Lowering(const tile::Function& function, const Machine& machine);
+  Result<Function> run();
+
+ private:
+  using Inst = ssa::Inst;
+
+  // lower.cpp: structure
+  void block(const ssa::Block& block);
+  void inst(const Inst& inst);
+  void lower_for(const Inst& inst);
+  void lower_if(const Inst& inst);
+  void check(const Inst& inst);
+  std::vector<ValueId> expand(const std::vector<ValueId>& values);  // all registers of each
+  void define_expanded(const std::vector<ValueId>& values, const std::vector<ValueId>& registers);
+  Result<void> fits(const Function& kernel) const;
+  const Value& in(const Inst& inst, int i) const { return values_[inst.operands[i]]; }
+  const tile::Type& type(ValueId v) const { return f_.type(v); }
+  Share share(const tile::Type& type) const { return share_of(spread_, type); }
+
+  // values.cpp: what a register of a tile is
+  Value index_value(const tile::Type& type, Lines lines) const;
+  Value registers_value(const tile::Type& type, int stored_rows, bool one_scalar, std::vector<ValueId> registers);
+  ValueId at(const Value& v, int row, int index);        // a register
+  Sum first_index(const Value& v, int row, int index);   // of the first column in a register
+  ValueId scalar_of(const Value& v) { return at(v, 0, 0); }
+  ValueId element(const Value& v, int number);           // by its number in the layout; zero where there is only padding
+  Value from_elements(const tile::Type& type, const std::function<ValueId(int number)>& element);
+  ValueId splat(ValueId scalar, int lanes);
+  ValueId splat_scalar(ValueId v) const;                 // the scalar that fills all lanes; -1: none known
+  ValueId assemble(const std::vector<ValueId>& lanes);
+  Sum own_column(const Share& share);
+  Sum own_row(const Share& share);
+  Lines rows_of(const tile::Type& type);
+  ValueId inside(const tile::Type& type, int row, int index);  // which lanes are no padding; -1: all
+  ValueId owner(const Share& share);                     // whether this thread is the one to store; -1: all are
+  ValueId both(ValueId a, ValueId b);                    // and; -1 is true
+  ValueId linear(const LinearMap& map, ValueId x);       // emits the map
+
+  // elementwise.cpp
+  Value elementwise(const Inst& inst, ScalarOp op);
+  Value elementwise(ScalarOp op, std::vector<Value>& operands, const tile::Type& result);
+  std::optional<Value> whole_runs(ScalarOp op, const Value& a, const Value& b, const tile::Type& result);
+  ValueId apply(ScalarOp op, const std::vector<ValueId>& args, DType result);
+  ValueId accumulate(ValueId a, ValueId b, ValueId sum);
+
+  // memory.cpp
+  Value load(const Inst& inst);
+  void store(const Inst& inst);
+  Value atomic(const Inst& inst, Combine combine);
+  ValueId load_register(int buffer, const Value& index, int row, int i, ValueId mask);
+  void store_register(int buffer, ValueId value, const Value& index, int row, int i, ValueId mask);
+  bool aligned(const Value& index, int row, int i);
+  bool fixed(const Value& index) const;
+  void before_read(int buffer);
+  void before_write(int buffer, bool fixed);
+  void barrier();
+  int scratch(DType dtype, int which, std::int64_t elements);  // a shared buffer
+
+  // exchange.cpp: between threads
+  Value reduce(const Inst& inst, Combine combine);
+  std::vector<ValueId> across(Combine combine, std::vector<ValueId> parts, int low, int high);
+  void across_shared(Combine combine, std::vector<ValueId>& parts, int low, int high);
+  Value transpose(const Inst& inst);
+  void stage(int buffer, const Value& v, const LinearMap& position_to_offset);
+  Value fetch(int buffer, const tile::Type& type, const LinearMap& position_to_offset);
+  Value shared_by_owners(const Value& v);  // what threads that hold an element alike do not all have
+
+  // contract.cpp
+  Value dot(const Inst& inst);
+  Value outer_product(const Inst& inst);
+
+  const tile::Function& f_;
+  const Machine& machine_;
+  Spread spread_;
+  Builder b_;
+  IndexMath math_;
+  Hazards hazards_;
+  std::vector<Value> values_;
+  std::vector<bool> used_;  // by tile value
+  std::map<ValueId, ValueId> splats_;                  // vector -> scalar
+  std::map<std::pair<DType, int>, int> scratch_;       // buffer numbers
+  const ssa::Block* place_ = nullptr;                  // the list of statements that is being lowered
+  int loops_ = 0;                                      // around it
+};
+
+}  // namespace weft::kernel::simt

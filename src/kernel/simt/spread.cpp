@@ -1,0 +1,104 @@
+#include "kernel/simt/spread.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace weft::kernel::simt {
+namespace {
+
+constexpr int kBankedBytes = 128;     // that the banks of shared memory serve at once
+constexpr int kAccessBits = 128;      // the widest access of one thread
+constexpr int kProductBits = 4;       // log2 of a thread's accumulators of a product
+constexpr int kMostVectorBits = 2;
+
+// The widest dtype in memory or in a tile; i64 and bool mostly are indices and masks.
+int element_bits(const tile::Function& f) {
+  int widest = 8;
+  for (const ssa::Buffer& buffer : f.buffers) widest = std::max(widest, bits(buffer.dtype));
+  for (const tile::Type& type : f.types) {
+    if (type.rank == 2 && type.dtype != DType::I64 && type.dtype != DType::Bool) widest = std::max(widest, bits(type.dtype));
+  }
+  return widest;
+}
+
+// The accumulator of the largest product, or else the largest tile.
+struct Main {
+  tile::Type type;
+  bool product = false;
+};
+
+void find_main(const tile::Function& f, const ssa::Block& block, Main& found) {
+  for (const ssa::Inst& inst : block.insts) {
+    const bool product = static_cast<tile::Op>(inst.op) == tile::Op::Dot;
+    for (const tile::ValueId v : inst.results) {
+      const tile::Type& t = f.type(v);
+      const bool larger = t.elements() > found.type.elements();
+      if (product ? !found.product || larger : !found.product && larger) found = {t, product};
+    }
+    for (const ssa::Block& region : inst.regions) find_main(f, region, found);
+  }
+}
+
+}  // namespace
+
+int log2_ceil(std::int64_t n) { return n <= 1 ? 0 : log2_floor(n - 1) + 1; }
+int log2_floor(std::int64_t n) { return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n))) - 1; }
+
+int bank_bits(DType dtype, int vector_bits) {
+  const int runs = kBankedBytes * 8 / std::max(bits(dtype), 8) >> vector_bits;
+  return runs <= 1 ? 0 : log2_floor(runs);
+}
+
+Spread choose_spread(const tile::Function& function, const Machine& machine) {
+  Main main;
+  main.type = tile::Type::scalar(DType::F32);
+  find_main(function, function.body, main);
+  const int rows = log2_ceil(main.type.shape[0]), columns = log2_ceil(main.type.shape[1]), elements = rows + columns;
+  Spread s;
+  if (elements == 0) return s;
+  const int warp = log2_floor(machine.warp_threads);
+  const int most = log2_floor(machine.group_threads);
+  const int vector = std::min(kMostVectorBits, log2_floor(kAccessBits / element_bits(function)));
+  s.vector = std::min({vector, columns, std::max(0, elements - warp)});
+  s.threads = std::clamp(elements - (main.product ? kProductBits : s.vector), std::min(warp, most), most);
+  s.columns = std::min(s.threads, columns - s.vector);
+  s.rows = std::min(s.threads - s.columns, rows);
+  s.warp = std::min(warp, s.threads);
+  return s;
+}
+
+Share share_of(const Spread& spread, const tile::Type& type) {
+  const int columns = log2_ceil(type.shape[1]), vector = std::min(spread.vector, columns);
+  Share s;
+  s.lanes = 1 << vector;
+  s.column_bits = std::min(spread.columns, columns - vector);
+  s.row_bits = std::min(spread.rows, log2_ceil(type.shape[0]));
+  s.column_step = s.lanes << s.column_bits;
+  s.row_step = 1 << s.row_bits;
+  s.count = (type.shape[1] + s.column_step - 1) / s.column_step;
+  s.rows = (type.shape[0] + s.row_step - 1) / s.row_step;
+  s.padded_columns = type.shape[1] % s.column_step != 0;
+  s.padded_rows = type.shape[0] % s.row_step != 0;
+  return s;
+}
+
+Layout layout_of(const Spread& spread, const tile::Type& type) {
+  const Share share = share_of(spread, type);
+  const int rows = log2_ceil(type.shape[0]), columns = log2_ceil(type.shape[1]);
+  const int vector = log2_floor(share.lanes);
+  std::array<std::vector<Bits>, 3> bases;
+  const auto column = [](int bit) { return Bits{1} << bit; };
+  const auto row = [&](int bit) { return Bits{1} << (columns + bit); };
+  auto& registers = bases[static_cast<std::size_t>(Part::Register)];
+  for (int i = 0; i < vector; ++i) registers.push_back(column(i));
+  for (int i = vector + share.column_bits; i < columns; ++i) registers.push_back(column(i));
+  for (int i = share.row_bits; i < rows; ++i) registers.push_back(row(i));
+  for (int i = 0; i < spread.threads; ++i) {
+    const int r = i - spread.columns;
+    const Bits basis = i < spread.columns ? (i < share.column_bits ? column(vector + i) : 0) : r < share.row_bits ? row(r) : 0;
+    bases[static_cast<std::size_t>(i < spread.warp ? Part::Lane : Part::Warp)].push_back(basis);
+  }
+  return {{rows, columns}, std::move(bases)};
+}
+
+}  // namespace weft::kernel::simt
