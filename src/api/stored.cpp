@@ -78,34 +78,13 @@ Result<std::vector<Port>> read_ports(ArchiveReader& in) {
   });
 }
 
-void write(ArchiveWriter& out, const DimFacts& facts) {
-  out.integer(static_cast<std::int64_t>(facts.symbols().size()));
-  for (const auto& [symbol, range] : facts.symbols()) {
-    out.text(symbol);
-    for (std::int64_t v : {range.lo, range.hi, range.multiple_of}) out.integer(v);
-  }
-}
-
-Result<DimFacts> read_facts(ArchiveReader& in) {
-  DimFacts facts;
-  for (std::int64_t left = WEFT_TRY(in.integer()); left > 0; --left) {
-    const std::string symbol = WEFT_TRY(in.text());
-    SymbolRange range;
-    range.lo = WEFT_TRY(in.integer());
-    range.hi = WEFT_TRY(in.integer());
-    range.multiple_of = WEFT_TRY(in.integer());
-    facts.declare(symbol, range);
-  }
-  return facts;
-}
-
 ByteSpan span_of(const std::vector<char>& bytes) { return std::as_bytes(std::span(bytes.data(), bytes.size())); }
 
 Result<void> read_model(ByteSpan bytes, Model::State& model) {
   ArchiveReader in(bytes);
   auto inputs = WEFT_TRY(read_ports(in));
   auto outputs = WEFT_TRY(read_ports(in));
-  model.facts = WEFT_TRY(read_facts(in));
+  model.facts = WEFT_TRY(in.facts());
   model.inputs = std::move(inputs);
   model.outputs = std::move(outputs);
   return {};
@@ -256,7 +235,7 @@ void store_model(const Model::State& model) {
   ArchiveWriter out;
   write(out, model.inputs);
   write(out, model.outputs);
-  write(out, model.facts);
+  out.facts(model.facts);
   runtime::Cache().put(key_of(model, "model"), {out.bytes()});
 }
 

@@ -35,6 +35,14 @@ void ArchiveWriter::dim(const Dim& d) {
   text(d.str());
 }
 
+void ArchiveWriter::facts(const DimFacts& facts) {
+  integer(static_cast<std::int64_t>(facts.symbols().size()));
+  for (const auto& [symbol, range] : facts.symbols()) {
+    text(symbol);
+    for (std::int64_t v : {range.lo, range.hi, range.multiple_of}) integer(v);
+  }
+}
+
 Result<std::int64_t> ArchiveReader::integer() {
   std::uint64_t value = 0;
   for (int shift = 0; shift < 64; shift += 7) {
@@ -60,6 +68,17 @@ Result<Dim> ArchiveReader::dim() {
   }
   if (which < 0 || static_cast<std::size_t>(which) >= dims_.size()) return bad();
   return dims_[static_cast<std::size_t>(which)];
+}
+
+Result<DimFacts> ArchiveReader::facts() {
+  DimFacts facts;
+  for (std::int64_t left = WEFT_TRY(integer()); left > 0; --left) {
+    const std::string symbol = WEFT_TRY(text());
+    SymbolRange range;
+    for (std::int64_t* to : {&range.lo, &range.hi, &range.multiple_of}) *to = WEFT_TRY(integer());
+    facts.declare(symbol, range);
+  }
+  return facts;
 }
 
 }  // namespace weft::runtime

@@ -16,6 +16,7 @@ class ArchiveWriter {
   void integer(std::int64_t v);
   void text(std::string_view v);
   void dim(const Dim& d);
+  void facts(const DimFacts& facts);
   template <class T, class F>
   void list(const std::vector<T>& values, F&& each) {
     integer(static_cast<std::int64_t>(values.size()));
@@ -34,6 +35,7 @@ class ArchiveReader {
   Result<std::int64_t> integer();
   Result<std::string> text();
   Result<Dim> dim();
+  Result<DimFacts> facts();
   template <class T>
   Result<T> number() {  // of a narrower type
     const std::int64_t v = WEFT_TRY(integer());

@@ -44,13 +44,7 @@ class PlanWriter {
       out_.dim(r.right);
       out_.text(r.origin);
     });
-    out_.integer(static_cast<std::int64_t>(p.facts.symbols().size()));
-    for (const auto& [symbol, range] : p.facts.symbols()) {
-      out_.text(symbol);
-      out_.integer(range.lo);
-      out_.integer(range.hi);
-      out_.integer(range.multiple_of);
-    }
+    out_.facts(p.facts);
     out_.list(p.steps, [&](const PlanStep& s) {
       out_.integer(static_cast<std::int64_t>(s.index()));
       std::visit([&](const auto& x) { step(x); }, s);
@@ -188,14 +182,7 @@ class PlanReader {
       r.origin = WEFT_TRY(in_.text());
       return r;
     }));
-    for (std::int64_t left = WEFT_TRY(in_.integer()); left > 0; --left) {
-      const std::string symbol = WEFT_TRY(in_.text());
-      SymbolRange range;
-      range.lo = WEFT_TRY(in_.integer());
-      range.hi = WEFT_TRY(in_.integer());
-      range.multiple_of = WEFT_TRY(in_.integer());
-      p.facts.declare(symbol, range);
-    }
+    p.facts = WEFT_TRY(in_.facts());
     p.steps = WEFT_TRY(in_.list([&] { return step(depth); }));
     return plan;
   }
