@@ -50,6 +50,9 @@ struct Program::State {
   mutable Result<Program> exact = Program();
 };
 
+// The graph that the program's plan was made of. A program that came from the cache has none: it is made again.
+Result<std::shared_ptr<const graph::Graph>> compiled_graph(const Program& program, const compiler::Options& how);
+
 // What the compiler is asked for; an error names the option that is wrong.
 Result<compiler::Options> compiler_options(const CompileOptions& options);
 

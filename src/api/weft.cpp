@@ -145,6 +145,11 @@ Result<compiler::Options> compiler_options(const CompileOptions& options) {
   return how;
 }
 
+Result<std::shared_ptr<const graph::Graph>> compiled_graph(const Program& program, const compiler::Options& how) {
+  if (program.state->compiled.graph) return program.state->compiled.graph;
+  return std::make_shared<const graph::Graph>(WEFT_TRY(transform::optimize(*program.state->model->graph(), how.passes)));
+}
+
 Result<Program> compile(const Model& model, const CompileOptions& options) {
   return at_the_edge([&]() -> Result<Program> {
     if (!model.state) return user_error("no-model", "this model was never loaded").suggest("use what weft::load returns");

@@ -111,12 +111,10 @@ void print_json(const std::vector<StepWork>& steps, const KnownLimits& limits) {
 Result<int> explain(const ExplainArguments& arguments) {
   const Model model = WEFT_TRY(load_model(arguments));
   const std::vector<Tensor> inputs = WEFT_TRY(model_inputs(model, arguments));
-  ModelArguments how_made = arguments;
-  how_made.no_cache |= arguments.schedule;  // a stored program has no graph
-  const Program program = WEFT_TRY(compile_model(model, how_made));
+  const Program program = WEFT_TRY(compile_model(model, arguments));
   if (arguments.schedule) {
     const compiler::Options how = WEFT_TRY(compiler_options(compile_options(arguments)));
-    const auto kernels = unique_kernels(WEFT_TRY(schedules_of(*program.state->compiled.graph, how)));
+    const auto kernels = unique_kernels(WEFT_TRY(schedules_of(*WEFT_TRY(compiled_graph(program, how)), how)));
     arguments.json ? fmt::print("{}\n", schedules_json(kernels)) : print_schedules(kernels);
     return kSuccess;
   }

@@ -42,7 +42,7 @@ Result<std::vector<KernelTime>> time_kernels(const Program& program, const std::
                                              const ModelArguments& arguments, double seconds) {
   if (!program.state->executable) return usage_error("only targets that have kernels can be asked for them").at(arguments.target);
   const compiler::Options how = WEFT_TRY(compiler_options(compile_options(arguments)));
-  const std::vector<KernelSchedule> kernels = WEFT_TRY(schedules_of(*program.state->compiled.graph, how));
+  const std::vector<KernelSchedule> kernels = WEFT_TRY(schedules_of(*WEFT_TRY(compiled_graph(program, how)), how));
   const auto steps = [&] {
     Progress progress("running");
     return profile_for(*program.state->executable, inputs, arguments.threads, seconds);

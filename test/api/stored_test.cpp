@@ -86,6 +86,9 @@ TEST_F(Stored, TheSecondTimeNothingIsReadOrCompiled) {
   EXPECT_EQ(second.program.inputs().size(), first.program.inputs().size());
   EXPECT_EQ(second.program.inputs()[0].name, first.program.inputs()[0].name);
   EXPECT_EQ(second.program.stats().kernels, first.program.stats().kernels);
+  const auto graph = compiled_graph(second.program, compiler_options({}).value());
+  ASSERT_TRUE(graph.ok());
+  EXPECT_EQ(graph::print(**graph), graph::print(*first.program.state->compiled.graph));
 }
 
 TEST_F(Stored, SizesThatWereNeverRunCompileTheirKernels) {
