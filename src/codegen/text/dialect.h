@@ -67,6 +67,13 @@ class Dialect {
   virtual std::string start(const kernel::Function&) const { return {}; }  // first lines of the body
   virtual std::string on_chip(const ssa::Buffer& buffer, const std::string& name) const = 0;
   virtual std::string program_id() const = 0;
+
+  // Groups of threads that run one program; a language without them refuses such kernels.
+  virtual bool has_groups() const { return false; }
+  virtual std::string shared(const ssa::Buffer&, const std::string&) const { return {}; }  // on_chip, for all threads
+  virtual std::string thread_id() const { return {}; }
+  virtual std::string barrier() const { return {}; }
+  virtual std::string shuffle(DType, const std::string&, const std::string&) const { return {}; }  // empty: none
   virtual std::string fail(std::int64_t code) const = 0;
 };
 

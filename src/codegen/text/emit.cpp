@@ -26,10 +26,12 @@ class Emitter {
       if (!d_.supports(t.dtype))
         return unsupported("dtype", fmt::format("{} in kernel text", name(t.dtype)));
     }
+    if (f_.threads > 1 && !d_.has_groups()) return unsupported("groups", "groups of threads in this kernel language");
     out_ = d_.signature(f_) + " {\n" + d_.start(f_);
     for (std::size_t b = 0; b < f_.buffers.size(); ++b) {
-      if (f_.buffers[b].space == ssa::Space::OnChip)
-        line(d_.on_chip(f_.buffers[b], fmt::format("b{}", b)));
+      if (f_.buffers[b].space != ssa::Space::OnChip) continue;
+      const std::string name = fmt::format("b{}", b);
+      line(f_.threads > 1 ? d_.shared(f_.buffers[b], name) : d_.on_chip(f_.buffers[b], name));
     }
     WEFT_TRY(block(f_.body));
     return out_ + "}\n";
@@ -344,6 +346,17 @@ class Emitter {
       case Op::ProgramId:
         define(r, [&](int, int, int) { return d_.program_id(); });
         return {};
+      case Op::ThreadId:
+        define(r, [&](int, int, int) { return d_.thread_id(); });
+        return {};
+      case Op::Barrier:
+        return line(d_.barrier()), Result<void>();
+      case Op::Shuffle: {
+        const std::string text = d_.shuffle(dtype(r), ref(i.operands[0], 0), ref(i.operands[1], 0));
+        if (text.empty()) return unsupported("op", "shuffles in this kernel language");
+        define(r, [&](int, int, int) { return text; });
+        return {};
+      }
       case Op::Splat:
         define(r, [&](int, int, int w) { return d_.splat(dtype(r), w, ref(i.operands[0], 0)); });
         return {};

@@ -215,7 +215,7 @@ class OpenCl final : public text::Dialect {
 
   std::string prelude() const override { return kPrelude; }
   std::string signature(const kernel::Function& f) const override {
-    std::string s = fmt::format("__kernel void {}(", opencl_name(f));
+    std::string s = fmt::format("__kernel __attribute__((reqd_work_group_size({}, 1, 1))) void {}(", f.threads, opencl_name(f));
     for (std::size_t i = 0; i < f.buffers.size(); ++i) {
       if (f.buffers[i].space == ssa::Space::Memory)
         s += fmt::format("{}* p{}, long at{}, ", pointee(f.buffers[i]), i, i);
@@ -235,7 +235,11 @@ class OpenCl final : public text::Dialect {
   std::string on_chip(const ssa::Buffer& b, const std::string& name) const override {
     return fmt::format("{} {}[{}];", element(b.dtype), name, b.elements == 0 ? 1 : b.elements);
   }
-  std::string program_id() const override { return "(long)get_global_id(0)"; }
+  std::string program_id() const override { return "(long)get_group_id(0)"; }
+  bool has_groups() const override { return true; }
+  std::string shared(const ssa::Buffer& b, const std::string& name) const override { return "__local " + on_chip(b, name); }
+  std::string thread_id() const override { return "(long)get_local_id(0)"; }
+  std::string barrier() const override { return "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"; }
   std::string fail(std::int64_t code) const override { return fmt::format("*status = {};", code); }
 
  private:

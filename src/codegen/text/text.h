@@ -1,6 +1,6 @@
-// Kernel IR as source text. One program of the grid is one work item. Parameters: for each buffer
-// its memory and the byte where it starts there, the sizes, the same pair for the status word that
-// a failed check writes its code to; all integers are 64-bit.
+// Kernel IR as source text. One program of the grid is one work group, of as many work items as the function has
+// threads. Parameters: for each buffer its memory and the byte where it starts there, the sizes, the same pair for the
+// status word that a failed check writes its code to; all integers are 64-bit.
 #pragma once
 
 #include <span>

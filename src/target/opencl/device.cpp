@@ -25,6 +25,7 @@ struct Code final : runtime::DeviceCode {
   const OpenCl& cl;
   cl_program program = nullptr;
   std::vector<cl_kernel> kernels;
+  std::vector<std::size_t> threads;  // by kernel
 };
 
 cl_mem handle(DeviceSpan span) { return static_cast<Memory*>(span.memory)->mem; }
@@ -144,9 +145,8 @@ Result<void> OpenClDevice::launch(const runtime::DeviceLaunch& launch) {
   for (std::int64_t n : launch.sizes) pass(static_cast<cl_long>(n));
   pass_span(launch.status);
   if (status != CL_SUCCESS) return opencl_error("clSetKernelArg", status);
-  const auto programs = static_cast<std::size_t>(launch.grid);
-  const std::size_t one = 1;  // a program is big: work items share nothing
-  status = cl_.EnqueueNDRangeKernel(queue_, kernel, 1, nullptr, &programs, &one, 0, nullptr, nullptr);
+  const std::size_t threads = code.threads[launch.kernel], items = static_cast<std::size_t>(launch.grid) * threads;
+  status = cl_.EnqueueNDRangeKernel(queue_, kernel, 1, nullptr, &items, &threads, 0, nullptr, nullptr);
   return status == CL_SUCCESS ? Result<void>() : opencl_error("clEnqueueNDRangeKernel", status);
 }
 
@@ -164,7 +164,7 @@ std::string OpenClDevice::build_log(cl_program program) const {
 }
 
 Result<std::shared_ptr<const runtime::DeviceCode>> OpenClDevice::build(const std::string& source,
-                                                                       const std::vector<std::string>& names) {
+                                                                       const std::vector<Kernel>& kernels) {
   auto code = std::make_shared<Code>(cl_);
   cl_int status = CL_SUCCESS;
   const char* text = source.c_str();
@@ -174,8 +174,9 @@ Result<std::shared_ptr<const runtime::DeviceCode>> OpenClDevice::build(const std
   if (status != CL_SUCCESS) {
     return internal_error(fmt::format("the OpenCL compiler of '{}' refuses generated code:\n{}", facts_.name, build_log(code->program)));
   }
-  for (const std::string& name : names) {
+  for (const auto& [name, threads] : kernels) {
     code->kernels.push_back(cl_.CreateKernel(code->program, name.c_str(), &status));
+    code->threads.push_back(static_cast<std::size_t>(threads));
     if (status == CL_SUCCESS) continue;
     code->kernels.pop_back();
     return opencl_error("clCreateKernel", status);

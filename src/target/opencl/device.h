@@ -34,8 +34,11 @@ class OpenClDevice final : public runtime::Device {
   Result<void> launch(const runtime::DeviceLaunch& launch) override;
   Result<void> finish() override;
 
-  // Kernels by the names they have in the source.
-  Result<std::shared_ptr<const runtime::DeviceCode>> build(const std::string& source, const std::vector<std::string>& names);
+  struct Kernel {
+    std::string name;  // in the source
+    int threads = 1;   // work items of a group
+  };
+  Result<std::shared_ptr<const runtime::DeviceCode>> build(const std::string& source, const std::vector<Kernel>& kernels);
 
  private:
   OpenClDevice(const OpenCl& cl, cl_device_id device, OpenClFacts facts) : cl_(cl), device_(device), facts_(std::move(facts)) {}

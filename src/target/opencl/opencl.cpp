@@ -30,14 +30,14 @@ class OpenClTarget final : public Target {
   Result<std::string> print(std::span<const kernel::Function> kernels) const override { return codegen::print_opencl(kernels); }
 
   Result<std::shared_ptr<const runtime::DeviceCode>> build(std::span<const kernel::Function> kernels) const override {
-    std::vector<std::string> names;
+    std::vector<OpenClDevice::Kernel> listed;
     for (const kernel::Function& f : kernels) {
       for (const ssa::Type& t : f.types) {
         if (t.dtype == DType::F64 && !device_->facts().has_f64) return unsupported("dtype", "f64 on this OpenCL device").at(device_->name());
       }
-      names.push_back(codegen::opencl_name(f));
+      listed.push_back({codegen::opencl_name(f), f.threads});
     }
-    return device_->build(WEFT_TRY(print(kernels)), names);
+    return device_->build(WEFT_TRY(print(kernels)), listed);
   }
 
  private:

@@ -6,9 +6,6 @@
 namespace weft::kernel::simd_test {
 namespace {
 
-constexpr ssa::Buffer kIn = in_buffer(DType::F32);
-constexpr ssa::Buffer kOut = out_buffer(DType::F32);
-
 Function lowered(const tile::Function& f, const Machine& m) { return lower_simt(f, m).value(); }
 
 ValueId flat(Builder& b, int rows, int cols) {
@@ -63,7 +60,7 @@ TEST(Simt, ABranchThatSomeProgramsTake) {
 }
 
 TEST(Simt, Transposes) {
-  for (const auto [rows, cols] : {std::pair{8, 8}, {32, 32}, {16, 64}, {1, 32}, {32, 1}, {5, 12}, {33, 7}}) {
+  for (const auto& [rows, cols] : {std::pair{8, 8}, {32, 32}, {16, 64}, {1, 32}, {32, 1}, {5, 12}, {33, 7}}) {
     SCOPED_TRACE(std::to_string(rows) + " by " + std::to_string(cols));
     Builder b("f");
     const int x = b.add_buffer(kIn), y = b.add_buffer(kOut);
@@ -114,7 +111,7 @@ tile::Function deep_dot(int rows, int depth, int cols, DType narrow = DType::F32
 }
 
 TEST(Simt, DotsThroughSharedMemory) {
-  for (const auto [rows, depth, cols] : {std::array{16, 8, 32}, {64, 16, 64}, {8, 48, 16}, {1, 8, 64}, {5, 3, 12}, {13, 40, 20}}) {
+  for (const auto& [rows, depth, cols] : {std::array{16, 8, 32}, {64, 16, 64}, {8, 48, 16}, {1, 8, 64}, {5, 3, 12}, {13, 40, 20}}) {
     SCOPED_TRACE(std::to_string(rows) + " " + std::to_string(depth) + " " + std::to_string(cols));
     Case c{{rows * depth, depth * cols, rows * cols}, {}, 1, 1e-4};
     c.special = false;
@@ -174,7 +171,7 @@ TEST(Simt, PrintsAndParses) {
 
 // The layout says the same as the share that the lowering computes with, element by element.
 TEST(Spread, LayoutAndShareAgree) {
-  for (const auto [rows, cols] : {std::pair{1, 512}, {64, 64}, {16, 4}, {1, 1}, {32, 1}, {2, 1024}}) {
+  for (const auto& [rows, cols] : {std::pair{1, 512}, {64, 64}, {16, 4}, {1, 1}, {32, 1}, {2, 1024}}) {
     Builder b("f");
     const int y = b.add_buffer(kOut);
     b.store(y, b.constant(DType::F32, 0), flat(b, 64, 64));
