@@ -16,6 +16,7 @@
 #include "frontend/onnx/reader/reader.h"
 #include "frontend/onnx/reader/validate.h"
 #include "loop/lower/lower.h"
+#include "schedule/attention.h"
 
 namespace weft::cli {
 namespace {
@@ -162,7 +163,7 @@ Result<void> add_control(const graph::Graph& graph, const graph::Node& node, con
 
 Result<Work> work_of(const graph::Graph& graph, const Bindings& bindings) {
   Work total;
-  for (const loop::Step& step : WEFT_TRY(loop::lower(graph)).steps) {
+  for (const loop::Step& step : WEFT_TRY(loop::lower(graph, schedule::attention_chooser(host_machine()))).steps) {
     if (step.kind != loop::Step::Kind::Kernel) {
       WEFT_TRY(add_control(graph, graph.node(step.node), bindings, total));
       continue;

@@ -8,6 +8,7 @@
 #include "cli/table.h"
 #include "compile/tuned.h"
 #include "loop/lower/lower.h"
+#include "schedule/attention.h"
 
 namespace weft::cli {
 namespace {
@@ -22,14 +23,14 @@ const char* kind_name(loop::LoopKind kind) {
 }
 
 Result<void> collect(const graph::Graph& graph, const compiler::Options& options, std::vector<KernelSchedule>& into) {
-  loop::Partition partition = WEFT_TRY(loop::lower(graph));
+  const Machine& machine = options.target ? options.target->machine() : options.machine;
+  loop::Partition partition = WEFT_TRY(loop::lower(graph, schedule::attention_chooser(machine)));
   for (loop::Step& step : partition.steps) {
     if (step.kind != loop::Step::Kind::Kernel) {
       for (const auto& region : graph.node(step.node).regions) WEFT_TRY(collect(*region, options, into));
       continue;
     }
     std::string text = loop::print_alike(step.group);
-    const Machine& machine = options.target ? options.target->machine() : options.machine;
     const schedule::Request request{true, compiler::tuned_choice(options, text, graph.facts)};
     schedule::Schedule made = schedule::schedule(step.group, machine, graph.facts, request);
     into.push_back({std::move(step.group), graph.facts, std::move(text), std::move(made), 1});

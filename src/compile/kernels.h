@@ -42,6 +42,7 @@ class KernelSet {
   // When the jobs are done: loads the code.
   Result<void> finish();
 
+  const Machine& machine() const { return options_.target ? options_.target->machine() : options_.machine; }
   int size() const { return static_cast<int>(tiles_->size()); }
   const std::vector<runtime::KernelEntry>& entries() const { return entries_; }
   std::shared_ptr<Code> code() const { return code_; }
@@ -50,7 +51,6 @@ class KernelSet {
   void dump(const char* stage, const std::string& name, const std::string& text) const;
 
  private:
-  const Machine& machine() const { return options_.target ? options_.target->machine() : options_.machine; }
   Result<void> build_for_target();
 
   int add_tile(tile::Function function, const std::string& name);

@@ -176,6 +176,10 @@ ValueId Builder::extract(ValueId x, int lane) {
   return append(Op::Extract, {x}, {Type::scalar(type(x).dtype)}, lane)[0];
 }
 
+ValueId Builder::interleave(ValueId a, ValueId b, int half) {
+  return append(Op::Interleave, {a, b}, {type(a)}, half)[0];
+}
+
 ValueId Builder::insert(ValueId x, ValueId scalar, int lane) {
   return append(Op::Insert, {x, scalar}, {type(x)}, lane)[0];
 }

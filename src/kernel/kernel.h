@@ -62,6 +62,7 @@ class Builder : public ssa::FunctionBuilder {
   ValueId iota(DType dtype, int lanes);
   ValueId extract(ValueId x, int lane);
   ValueId insert(ValueId x, ValueId scalar, int lane);
+  ValueId interleave(ValueId a, ValueId b, int half);
   ValueId scalar(ScalarOp op, std::vector<ValueId> operands);
   ValueId cast(ValueId x, DType dtype);
   ValueId bitcast(ValueId x, DType dtype);

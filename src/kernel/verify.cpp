@@ -122,6 +122,11 @@ class Verifier {
       case Op::Extract:
       case Op::Insert:
         return lane(i);
+      case Op::Interleave:
+        if (operand(i, 0).rank != 1 || operand(i, 0).lanes() % 2 != 0 || operand(i, 1) != operand(i, 0))
+          return bad(i, "two equal vectors of an even number of lanes are needed");
+        if (i.imm < 0 || i.imm > 1) return bad(i, "there are two halves");
+        return result(i, operand(i, 0));
       case Op::Load:
         return access(i, f_.type(i.results[0]), 0, false);
       case Op::Store:

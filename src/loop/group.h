@@ -54,6 +54,8 @@ struct Expr {
   friend bool operator==(const Expr& a, const Expr& b);
 };
 
+// OnChip: memory of the kernel's own, undefined until it is written. Each iteration of the loops around all of its
+// accesses has its own, so that such loops may run side by side.
 enum class Role : std::uint8_t { Input, Output, InOut, OnChip };
 
 // How a value that crosses memory is laid out. Row-major over `order` (a permutation of the axes,
@@ -167,6 +169,8 @@ Affine affine(const Group& group, ExprId e);
 // Element address of an access as one affine form (row-major by the parameter's order; panels: not
 // affine).
 Affine address(const Group& group, ParamId param, const std::vector<ExprId>& coordinates);
+// By parameter: the loops around all accesses of an OnChip one, outermost first; none where an access depends on data.
+std::vector<std::vector<LoopId>> on_chip_homes(const Group& group);
 std::vector<ExprId> used_exprs(
     const Group& group, ExprId root);  // root's DAG, operands before users, without duplicates
 

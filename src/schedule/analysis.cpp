@@ -63,13 +63,17 @@ class Walker {
   std::vector<bool> loops_of(ExprId root) {
     std::vector<bool> on(g_.loops.size());
     for (ExprId id : used_exprs(scratch_, root)) {
-      if (scratch_.expr(id).op == Op::Index) on[scratch_.expr(id).id] = true;
+      const loop::Expr& e = scratch_.expr(id);
+      if (e.op == Op::Index) on[e.id] = true;
+      if (e.op != Op::Load || e.id >= static_cast<ParamId>(a_.homes.size())) continue;
+      for (LoopId l : a_.homes[e.id]) on[l] = true;
     }
     return on;
   }
 
   Access access(ParamId param, bool store, std::vector<ExprId> at) {
     Access a{param, store, std::move(at), std::vector<Stride>(g_.loops.size(), Stride::None), {}, 4};
+    for (LoopId l : a_.homes[param]) a.strides[l] = Stride::Unit;  // tiles of them lie side by side
     const loop::Linear form = loop::linear(scratch_, loop::address_expr(scratch_, param, a.at));
     for (const auto& [atom, c] : form.terms) {
       const loop::Expr& e = scratch_.expr(atom);
@@ -140,7 +144,8 @@ class Walker {
 
 }  // namespace
 
-Analysis::Analysis(const loop::Group& g, const DimFacts& f, std::int64_t u) : group(g), facts(f), unknown(u) {
+Analysis::Analysis(const loop::Group& g, const DimFacts& f, std::int64_t u)
+    : group(g), facts(f), unknown(u), homes(on_chip_homes(g)) {
   for (const auto& l : g.loops) extents.push_back(std::max(likely(l.extent), 1.0));
   work.assign(g.loops.size(), 0);
   Walker(*this).run();

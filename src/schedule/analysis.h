@@ -56,6 +56,7 @@ struct Analysis {
   std::vector<Leaf> leaves;
   std::vector<LoopId>
       chain;  // parallel loops from the root that are the only statement of their list
+  std::vector<std::vector<LoopId>> homes;  // by param: loops whose iterations each have their own on-chip memory
   std::vector<double> extents;  // by loop, likely
   std::vector<double> work;     // operations of one iteration of a loop, likely
   double total_work = 0;

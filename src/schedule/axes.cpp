@@ -17,6 +17,8 @@ namespace {
 
 constexpr double kScalarAccess = 0.5;  // cycles
 constexpr double kScalarOperation = 0.5;
+constexpr double kTurnedLane = 0.4;  // of a square that is transposed in registers
+constexpr double kAcross = 4;        // to add up the lanes of a sum
 constexpr double kReuse = 8;  // of a product's operands in a register tile
 
 double whole_use(double extent, int lanes) { return extent / (std::ceil(extent / lanes) * lanes); }
@@ -25,6 +27,9 @@ double whole_use(double extent, int lanes) { return extent / (std::ceil(extent /
 double lane_use(const Analysis& a, LoopId loop, int lanes) {
   const Dim& extent = a.group.loops[loop].extent;
   const double likely = whole_use(a.extents[loop], lanes);
+  for (const auto& home : a.homes) {  // then all that stands inside is done for whole tiles, whose code is masked
+    if (std::find(home.begin(), home.end(), loop) != home.end()) return likely;
+  }
   return extent.is_const() ? likely : (likely + whole_use(std::max(a.least(extent), 1.0), lanes)) / 2;
 }
 
@@ -54,9 +59,11 @@ class LaneChooser {
     const double v = lanes(leaf) * lane_use(a_, lane, lanes(leaf));
     const bool reuse = leaf.product && !row_choices(a_, leaf, lane).empty();
     double cost = static_cast<double>(leaf.operations) * kScalarOperation / v;
+    if (leaf.stmt->kind == Stmt::Kind::Update && a_.group.loops[lane].kind == LoopKind::Reduce) cost += kAcross / a_.extents[lane];
     for (const Access& access : leaf.accesses) {
       const Stride stride = access.strides[lane];
       double c = access.store ? kScatterLane : kGatherLane;
+      if (std::any_of(leaf.loops.begin(), leaf.loops.end(), [&](LoopId l) { return turns(a_, leaf, access, l); })) c = kTurnedLane;
       if (stride == Stride::None) c = kScalarAccess / v;
       const bool packed = leaf.product && a_.group.loops[lane].kind == LoopKind::Parallel &&
                           packable(a_, access, lane);
@@ -136,12 +143,20 @@ std::vector<LoopId> row_choices(const Analysis& a, const Leaf& leaf, LoopId lane
   return loops;
 }
 
+bool turns(const Analysis& a, const Leaf& leaf, const Access& access, LoopId rows) {
+  const bool grid = std::find(a.chain.begin(), a.chain.end(), rows) != a.chain.end();
+  return !grid && !leaf.product && access.strides[rows] == Stride::Unit && a.homes[access.param].empty() &&
+         a.group.params[access.param].role != loop::Role::OnChip && a.group.loops[rows].kind == LoopKind::Parallel &&
+         tileable(a, rows);
+}
+
 bool tileable(const Analysis& a, LoopId loop) {
   if (a.group.loops[loop].kind == LoopKind::Serial) return false;
   if (a.group.loops[loop].kind == LoopKind::Reduce) {
-    // Only what is combined into locals may be spread over a tile.
+    // Only what is combined into locals may be spread over a tile, or stored in an element of its own on chip.
     return std::all_of(a.leaves.begin(), a.leaves.end(), [&](const Leaf& leaf) {
-      return !a.encloses(loop, leaf) || leaf.stmt->kind != Stmt::Kind::Store;
+      return !a.encloses(loop, leaf) || leaf.stmt->kind != Stmt::Kind::Store ||
+             leaf.accesses.back().strides[loop] != Stride::None;
     });
   }
   for (const Leaf& leaf : a.leaves) {

@@ -17,6 +17,10 @@ std::vector<LoopId> row_choices(const Analysis& a, const Leaf& product, LoopId l
 // depends on it.
 bool tileable(const Analysis& a, LoopId loop);
 
+// Whether a statement's access lies along `rows`, so that where lanes run over another loop, squares of both may be
+// transposed in registers.
+bool turns(const Analysis& a, const Leaf& leaf, const Access& access, LoopId rows);
+
 // A constant parameter whose storage a schedule may choose so that `loop` is contiguous: the loop
 // is one of its coordinates, and this is its only access.
 bool packable(const Analysis& a, const Access& access, LoopId loop);

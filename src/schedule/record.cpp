@@ -7,7 +7,7 @@ namespace weft::schedule {
 bool operator==(const Record& a, const Record& b) {
   const auto same = [](const LoopPlan& x, const LoopPlan& y) {
     return x.axis == y.axis && x.tile == y.tile && x.grid == y.grid && x.block == y.block && x.unrolled == y.unrolled &&
-           x.apart == y.apart;
+           x.apart == y.apart && x.masked == y.masked;
   };
   return std::equal(a.loops.begin(), a.loops.end(), b.loops.begin(), b.loops.end(), same) &&
          a.grid_order == b.grid_order && a.maps == b.maps;
@@ -23,6 +23,7 @@ std::string print(const Record& record) {
     if (p.grid) s += fmt::format(" grid by {}", p.block);
     if (p.unrolled) s += " unrolled";
     if (p.apart) s += " finished apart";
+    if (p.masked) s += " masked";
   }
   if (record.grid_order.size() > 1) {
     s += "; order";

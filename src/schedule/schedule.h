@@ -24,6 +24,7 @@ struct LoopPlan {
   std::int64_t block = 1;  // steps per program when on the grid
   bool unrolled = false;   // its steps are written out; of a loop that is short and not tiled
   bool apart = false;      // of rows: what is done with their sums is done row by row, from on-chip memory
+  bool masked = false;     // whole tiles run the masked code of the last one: where masks are rare and code is long
 };
 
 struct Record {

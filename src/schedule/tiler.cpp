@@ -27,7 +27,7 @@ int element_bits(const Analysis& a, const Leaf& leaf) {
 }  // namespace
 
 Tiler::Tiler(const Analysis& a, const Machine& m) : a_(a), m_(m), g_(a.group), lanes_(choose_lanes(a, m)) {
-  find_product();
+  find_products();
 }
 
 LoopId Tiler::lane_of(const Leaf& leaf) const {
@@ -37,23 +37,30 @@ LoopId Tiler::lane_of(const Leaf& leaf) const {
   return -1;
 }
 
-void Tiler::find_product() {
+// The product with the most points, and, where several meet on chip, the others.
+void Tiler::find_products() {
+  const bool several = std::any_of(a_.homes.begin(), a_.homes.end(), [](const auto& home) { return !home.empty(); });
   for (const Leaf& leaf : a_.leaves) {
-    const LoopId lane = lane_of(leaf);
-    if (!leaf.product || lane < 0 || (product_.leaf && leaf.points <= product_.leaf->points))
-      continue;
-    product_ = {&leaf, lane, std::nullopt, {}, false};
-    std::vector<LoopId> rows = row_choices(a_, leaf, lane);
-    // Rows must not meet the lanes of any other statement on the same loop.
-    rows.erase(std::remove_if(rows.begin(), rows.end(), [&](LoopId l) { return lanes_[l]; }), rows.end());
-    if (rows.empty()) continue;
-    product_.rows = rows.front();
-    product_.outer = is_outer(leaf, rows.front(), lane);
-    rows.erase(rows.begin());
-    for (LoopId l : rows) {
-      if (is_outer(leaf, l, lane)) product_.others.push_back(l);
-    }
+    if (!leaf.product || lane_of(leaf) < 0) continue;
+    if (several) products_.push_back(product_of(leaf));
+    if (!product_.leaf || leaf.points > product_.leaf->points) product_ = product_of(leaf);
   }
+}
+
+Product Tiler::product_of(const Leaf& leaf) const {
+  const LoopId lane = lane_of(leaf);
+  Product product{&leaf, lane, std::nullopt, {}, false};
+  std::vector<LoopId> rows = row_choices(a_, leaf, lane);
+  // Rows must not meet the lanes of any other statement on the same loop.
+  rows.erase(std::remove_if(rows.begin(), rows.end(), [&](LoopId l) { return lanes_[l]; }), rows.end());
+  if (rows.empty()) return product;
+  product.rows = rows.front();
+  product.outer = is_outer(leaf, rows.front(), lane);
+  rows.erase(rows.begin());
+  for (LoopId l : rows) {
+    if (is_outer(leaf, l, lane)) product.others.push_back(l);
+  }
+  return product;
 }
 
 bool Tiler::is_outer(const Leaf& leaf, LoopId r, LoopId lane) const {
@@ -75,12 +82,63 @@ Record Tiler::record(const Choice& c) const {
     if (lanes_[l]) plan_lanes(r.loops[l], static_cast<LoopId>(l), c);
   }
   if (product_.leaf) plan_product(r, c);
+  for (const Product& product : products_) plan_other_product(r, product);
+  turn(r);
   split_sums(r);
   equal_accumulators(r);
   if (c.unroll) unroll(r);
   finish_apart(r);
   grid(r, c);
+  for (const auto& home : a_.homes) {
+    for (LoopId l : home) {
+      r.loops[l].masked = r.loops[l].grid && r.loops[l].axis >= 0;
+      r.loops[l].apart = false;  // each row has memory of its own, in tiles
+    }
+  }
   return r;
+}
+
+// Rows of a product beside the largest one; where both run over the same lanes, those stay.
+void Tiler::plan_other_product(Record& r, const Product& product) const {
+  if (product.leaf == product_.leaf || !product.rows) return;
+  for (LoopId l : product.leaf->loops) {
+    if (r.loops[l].axis == 0) return;
+  }
+  const double rows = most(*product.rows);
+  if (!product.outer) {
+    const int t = balanced(rows, kRowsWithoutReuse);
+    if (t > 1) r.loops[*product.rows] = {0, t, false, 1};
+    return;
+  }
+  LoopPlan& lanes = r.loops[product.lanes];
+  const int fixed = product.lanes == product_.lanes ? lanes.tile : 0;
+  const RegisterTile t =
+      product_tiles(m_, element_bits(a_, *product.leaf), rows, a_.extents[product.lanes], fixed, kMostRows, 1).front();
+  lanes.tile = t.lanes;
+  if (t.rows > 1) r.loops[*product.rows] = {0, t.rows, false, 1};
+}
+
+// The greatest extent of a loop, where that is known; else the likely one.
+double Tiler::most(LoopId l) const {
+  constexpr std::int64_t kSmall = 4096;
+  const SymbolRange range = a_.facts.range(g_.loops[l].extent);
+  return range.hi <= kSmall ? static_cast<double>(std::max<std::int64_t>(range.hi, 1)) : a_.extents[l];
+}
+
+// What lies in memory along another loop than the one that runs over lanes is accessed in squares of both.
+void Tiler::turn(Record& r) const {
+  for (const Leaf& leaf : a_.leaves) {
+    const LoopId lane = lane_of(leaf);
+    if (leaf.product || lane < 0) continue;
+    const int square = m_.lanes(element_bits(a_, leaf));
+    for (const Access& access : leaf.accesses) {
+      if (access.strides[lane] != Stride::Other || r.loops[lane].tile % square != 0) continue;
+      for (LoopId l : leaf.loops) {
+        const bool free = std::none_of(leaf.loops.begin(), leaf.loops.end(), [&](LoopId x) { return r.loops[x].axis == 0; });
+        if (free && most(l) >= square && turns(a_, leaf, access, l)) r.loops[l] = {0, square, false, 1};
+      }
+    }
+  }
 }
 
 void Tiler::plan_lanes(LoopPlan& plan, LoopId l, const Choice& c) const {
@@ -163,6 +221,11 @@ void Tiler::split_sums(Record& r) const {
     if (a_.extents[inner] < 4 * kPartialSums) continue;
     r.loops[inner].axis = 0;
     r.loops[inner].tile = kPartialSums;
+    if (product_.leaf && lane == product_.lanes) {  // whose lanes are settled
+      const int wide = std::max(1, r.loops[lane].tile / m_.lanes(element_bits(a_, leaf)));
+      r.loops[inner].tile = std::clamp(m_.vector_registers / 2 / wide, 1, kPartialSums);
+      continue;
+    }
     const int vectors = std::max(1, m_.vector_registers / 2 / kPartialSums);
     r.loops[lane].tile = std::min(r.loops[lane].tile, lane_tile(m_, element_bits(a_, leaf), a_.extents[lane], vectors));
   }

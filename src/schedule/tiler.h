@@ -42,10 +42,14 @@ class Tiler {
 
  private:
   LoopId lane_of(const Leaf& leaf) const;
-  void find_product();
+  void find_products();
+  Product product_of(const Leaf& leaf) const;
   bool is_outer(const Leaf& leaf, LoopId r, LoopId lane) const;
   void plan_lanes(LoopPlan& plan, LoopId l, const Choice& c) const;
   void plan_product(Record& r, const Choice& c) const;
+  void plan_other_product(Record& r, const Product& product) const;
+  void turn(Record& r) const;
+  double most(LoopId l) const;
   void pack(Record& r, int panel) const;
   void split_sums(Record& r) const;
   void equal_accumulators(Record& r) const;
@@ -62,6 +66,7 @@ class Tiler {
   const loop::Group& g_;
   std::vector<bool> lanes_;
   Product product_;
+  std::vector<Product> products_;  // all, where several meet on chip
 };
 
 }  // namespace weft::schedule

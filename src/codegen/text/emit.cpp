@@ -368,6 +368,11 @@ class Emitter {
         return {};
       case Op::Insert:
         return insert(i), Result<void>();
+      case Op::Interleave: {
+        const int first = static_cast<int>(i.imm) * f_.type(r).lanes() / 2;
+        define_lanes(r, [&](int l) { return lane(i.operands[l % 2], first + l / 2); });
+        return {};
+      }
       case Op::Load:
       case Op::Gather:
         return read(i), Result<void>();

@@ -279,6 +279,10 @@ class Interpreter {
       case Op::Extract:
         *r = lanes(i.operands[0], thread)[i.imm];
         return;
+      case Op::Interleave:
+        for (int lane = 0; lane < n; ++lane)
+          r[lane] = lanes(i.operands[lane % 2], thread)[static_cast<int>(i.imm) * n / 2 + lane / 2];
+        return;
       default:  // Insert
         std::copy_n(lanes(i.operands[0], thread), n, r);
         r[i.imm] = *lanes(i.operands[1], thread);

@@ -88,10 +88,36 @@ Value Lowering::scan(const Inst& inst, Combine combine) {
   });
 }
 
+// Squares of whole vectors are turned round by log2(W) rounds of interleaving rows i and i + W/2; other tiles element
+// by element.
 Value Lowering::transpose(const Inst& inst) {
   const Value& x = in(inst, 0);
-  return from_elements(type(inst.results[0]), layout(inst.results[0]),
-                       [&](int row, int col) { return element(x, col, row); });
+  const tile::Type& result = type(inst.results[0]);
+  const Layout to = layout(inst.results[0]), from = natural_layout(x.type);
+  const int lanes = to.lanes;
+  if (lanes < 4 || from.lanes != lanes || x.uniform() || !(x.layout == from)) {
+    return from_elements(result, to, [&](int row, int col) { return element(x, col, row); });
+  }
+  std::vector<ValueId> registers(static_cast<std::size_t>(result.shape[0]) * to.count);
+  for (int block = 0; block < to.count; ++block) {
+    for (int part = 0; part < from.count; ++part) {
+      std::vector<ValueId> square;
+      for (int row = 0; row < lanes; ++row) square.push_back(at(x, block * lanes + row, part, from));
+      for (int round = 1; round < lanes; round *= 2) square = interleaved(square);
+      for (int row = 0; row < lanes; ++row)
+        registers[static_cast<std::size_t>(part * lanes + row) * to.count + block] = square[row];
+    }
+  }
+  return registers_value(result, result.shape[0], to, std::move(registers));
+}
+
+std::vector<ValueId> Lowering::interleaved(const std::vector<ValueId>& rows) {
+  std::vector<ValueId> next;
+  const std::size_t half = rows.size() / 2;
+  for (std::size_t i = 0; i < half; ++i) {
+    for (const int side : {0, 1}) next.push_back(b_.interleave(rows[i], rows[i + half], side));
+  }
+  return next;
 }
 
 }  // namespace weft::kernel::simd

@@ -98,6 +98,7 @@ class Lowering {
   Value reduce(const Inst& inst, Combine combine);
   Value scan(const Inst& inst, Combine combine);
   Value transpose(const Inst& inst);
+  std::vector<ValueId> interleaved(const std::vector<ValueId>& rows);
 
   const tile::Function& f_;
   Builder b_;

@@ -73,7 +73,7 @@ bool is_shape_preserving(const Node& node) { return info(node.op).elementwise; }
 
 class Planner {
  public:
-  explicit Planner(const Graph& g) : g_(g) {
+  Planner(const Graph& g, const AttentionChooser& attention) : g_(g), attention_(attention) {
     plan_.unit_of.assign(g.nodes().size(), -1);
     plan_.stored.assign(g.values().size(), false);
     users_.resize(g.values().size());
@@ -87,6 +87,7 @@ class Planner {
   }
 
   FusionPlan run() {
+    if (attention_) claim_attention();
     for (NodeId n = 0; n < static_cast<NodeId>(g_.nodes().size()); ++n) {
       Part part = part_of(g_, g_.node(n));
       if (plan_.unit_of[n] >= 0) continue;
@@ -223,7 +224,7 @@ class Planner {
   }
 
   void grow(NodeId seed, UnitKind kind) {
-    Unit unit{kind, seed, {seed}, {}, {}};
+    Unit unit{kind, seed, {seed}, {}, {}, {}, 0};
     std::set<NodeId> members{seed};
     std::set<NodeId> best = members;
     double best_bytes = bytes(escaping(members));
@@ -275,6 +276,31 @@ class Planner {
     plan_.units.push_back(std::move(unit));
   }
 
+  // Attention is claimed first and whole.
+  void claim_attention() {
+    for (NodeId n = 0; n < static_cast<NodeId>(g_.nodes().size()); ++n) {
+      if (g_.node(n).op != GOp::Dot) continue;
+      std::string why;
+      auto found = find_attention(g_, n, users_, is_output_, why);
+      if (found && std::any_of(found->nodes.begin(), found->nodes.end(), [&](NodeId m) { return plan_.unit_of[m] >= 0; })) {
+        found.reset();
+        why = "a part of it belongs to another";
+      }
+      AttentionPlan plan;
+      if (found) {
+        plan = attention_(attention_shape(g_, *found));
+        why = plan.why;
+      }
+      if (!why.empty() && log_enabled("fusion")) {
+        log("fusion", fmt::format("attention at {}: {}{}", named(n), plan.block > 0 ? "one kernel; " : "not claimed: ", why));
+      }
+      if (plan.block == 0) continue;
+      Unit unit{UnitKind::Attention, found->qk, found->nodes, g_.node(n).results, {}, *found, plan.block};
+      for (NodeId m : unit.nodes) plan_.unit_of[m] = static_cast<int>(plan_.units.size());
+      plan_.units.push_back(std::move(unit));
+    }
+  }
+
   // ---- stored values ----
 
   void store(ValueId v) {
@@ -303,7 +329,10 @@ class Planner {
         for (ValueId v : node.operands) store(v);
       }
       if (node.op == GOp::Concat && node.operands.size() > kMaxInlineConcat) plan_.stored[node.results[0]] = true;
-      if (part == Part::Contraction) {
+      const int u = plan_.unit_of[n];
+      if (u >= 0 && plan_.units[u].kind == UnitKind::Attention) {
+        store_attention_operand(plan_.units[u], n);
+      } else if (part == Part::Contraction) {
         for (std::size_t k = 0; k < node.operands.size(); ++k) store_contraction_operand(node, k);
       }
     }
@@ -345,19 +374,33 @@ class Planner {
     return true;
   }
 
-  // A contraction reads an element many times: it may read through nodes that only rename elements, nothing else. A
-  // dot's right side is wanted with its free axis contiguous: its lanes run there.
-  void store_contraction_operand(const Node& node, std::size_t k) {
-    ValueId v = node.operands[k];
-    ValueId base = v;
-    while (const Node* def = g_.def(base)) {
-      if (plan_.stored[base] || plan_.unit_of[g_.value(base).def] >= 0) break;
+  // Attention reads query, keys and values where they lie; their scales are applied to the query on the way.
+  void store_attention_operand(const Unit& unit, NodeId n) {
+    const Node& node = g_.node(n);
+    if (n == unit.attention.qk) {
+      for (ValueId v : node.operands) store(renamed(without_scale(g_, v).value));
+    }
+    if (n == unit.attention.pv) store(renamed(node.operands[1]));
+  }
+
+  // What v is read from through nodes that only rename elements.
+  ValueId renamed(ValueId v) const {
+    while (const Node* def = g_.def(v)) {
+      if (plan_.stored[v] || plan_.unit_of[g_.value(v).def] >= 0) break;
       if (def->op != GOp::Reshape && def->op != GOp::Transpose && def->op != GOp::Broadcast && def->op != GOp::Slice &&
           def->op != GOp::Cast) {
         break;
       }
-      base = def->operands[0];
+      v = def->operands[0];
     }
+    return v;
+  }
+
+  // A contraction reads an element many times: it may read through nodes that only rename elements, nothing else. A
+  // dot's right side is wanted with its free axis contiguous: its lanes run there.
+  void store_contraction_operand(const Node& node, std::size_t k) {
+    ValueId v = node.operands[k];
+    ValueId base = renamed(v);
     bool constant = g_.constant(base) != nullptr;
     if (node.op == GOp::Dot && k == 1 && !constant && !lanes_contiguous(node, v, base)) {
       store(v);
@@ -457,6 +500,7 @@ class Planner {
   }
 
   const Graph& g_;
+  const AttentionChooser& attention_;
   FusionPlan plan_;
   std::vector<std::vector<NodeId>> users_;
   std::vector<bool> is_output_;
@@ -511,6 +555,8 @@ Part part_of(const Graph& g, const Node& node) {
   return Part::Step;
 }
 
-FusionPlan plan_fusion(const Graph& graph) { return Planner(graph).run(); }
+FusionPlan plan_fusion(const Graph& graph, const AttentionChooser& attention) {
+  return Planner(graph, attention).run();
+}
 
 }  // namespace weft::loop

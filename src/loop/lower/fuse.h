@@ -2,7 +2,7 @@
 //
 // Values of elementwise, movement and gather nodes cost little to compute again, so a consumer may read *through* them.
 // A unit is a set of nodes that one kernel computes: a contraction (dot, convolution, window) with the elementwise
-// chain after it, or the reductions over one row space with everything between and after them. Two things are weighed
+// chain after it, the reductions over one row space with everything between and after them, or attention. Two things are weighed
 // in bytes that cross memory: storing a value costs one write and one read per reader, reading through costs the reads
 // of what it is made of, once per reader.
 #pragma once
@@ -12,10 +12,11 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "loop/lower/attention.h"
 
 namespace weft::loop {
 
-enum class UnitKind : std::uint8_t { Contraction, Rows };
+enum class UnitKind : std::uint8_t { Contraction, Rows, Attention };
 
 struct Unit {
   UnitKind kind;
@@ -23,6 +24,8 @@ struct Unit {
   std::vector<graph::NodeId> nodes;        // in topological order, the seed first
   std::vector<graph::ValueId> outputs;     // members' values that are used outside
   std::vector<graph::NodeId> pads;         // constant padding of members' values, stored where it belongs at once
+  Attention attention = {};                // of that kind
+  std::int64_t attention_block = 0;        // keys that are walked over at a time
 };
 
 struct FusionPlan {
@@ -42,6 +45,6 @@ enum class Part : std::uint8_t {
 };
 Part part_of(const graph::Graph& graph, const graph::Node& node);
 
-FusionPlan plan_fusion(const graph::Graph& graph);
+FusionPlan plan_fusion(const graph::Graph& graph, const AttentionChooser& attention);
 
 }  // namespace weft::loop

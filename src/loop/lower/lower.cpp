@@ -102,7 +102,8 @@ std::vector<Step> in_order(const Graph& g, std::vector<Pending> pending) {
 
 class Lowering {
  public:
-  explicit Lowering(const Graph& g) : g_(g), plan_(plan_fusion(g)), context_{g, plan_.stored, scratch_} {}
+  Lowering(const Graph& g, const AttentionChooser& attention)
+      : g_(g), plan_(plan_fusion(g, attention)), context_{g, plan_.stored, scratch_} {}
 
   Partition run() {
     Partition partition;
@@ -149,6 +150,7 @@ class Lowering {
       const Unit& unit = plan_.units[u];
       NodeId last = *std::max_element(unit.nodes.begin(), unit.nodes.end());
       if (n != last || (unit.outputs.empty() && unit.pads.empty())) return {};
+      if (unit.kind == UnitKind::Attention) return one(emit_attention(context_, unit));
       return unit.kind == UnitKind::Contraction ? emit_contraction(context_, unit) : one(emit_rows(context_, unit));
     }
     switch (part_of(g_, node)) {
@@ -194,11 +196,11 @@ class Lowering {
 
 }  // namespace
 
-Result<Partition> lower(const Graph& graph) {
+Result<Partition> lower(const Graph& graph, const AttentionChooser& attention) {
   for (const Node& node : graph.nodes()) {
     if (node.op == GOp::Composite) return internal_error("a composite reached the lowering to loops");
   }
-  return Lowering(graph).run();
+  return Lowering(graph, attention).run();
 }
 
 }  // namespace weft::loop

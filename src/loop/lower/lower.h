@@ -8,6 +8,7 @@
 
 #include "graph/graph.h"
 #include "loop/group.h"
+#include "loop/lower/attention.h"
 
 namespace weft::loop {
 
@@ -42,6 +43,7 @@ struct Partition {
 };
 
 // The graph must hold no composites (inlined before) and be verified. Unsupported dtypes are reported all at once.
-Result<Partition> lower(const graph::Graph& graph);
+// `attention` says in what blocks attention is walked over; without it, attention is two products and a softmax.
+Result<Partition> lower(const graph::Graph& graph, const AttentionChooser& attention = {});
 
 }  // namespace weft::loop

@@ -7,6 +7,12 @@ namespace weft::tile {
 
 using LOp = loop::Op;
 
+namespace {
+
+constexpr int kTransposed = 4;  // tiles of so many rows and lanes, or a multiple, are worth turning round
+
+}  // namespace
+
 Type join(const Type& a, const Type& b) {
   Type r = a;
   r.rank = std::max(a.rank, b.rank);
@@ -182,9 +188,13 @@ bool Lowerer::padded(const loop::Expr& load) const {
 ValueId Lowerer::load(ExprId id) {
   const loop::Expr e = g_.expr(id);
   const int buffer = buffer_of_[e.id];
-  const ValueId index = emit_address(address(id));
+  const ValueId index = own_tile(e.id, emit_address(address(id)));
   ValueId mask = padded(e) ? -1 : lane_mask(depends(id));
   if (!g_.checks.empty()) mask = both(mask, not_empty(id));
+  if (e.op == LOp::Load && g_.checks.empty() && lies_transposed(e.id, address(id))) {
+    const ValueId across = emit_address(address(id), true);
+    return b_.transpose(b_.load(buffer, across, mask < 0 ? -1 : as(lane_mask_of_rows(), b_.type(across))));
+  }
   const auto masked = [&](ValueId m) {
     if (m < 0) return b_.load(buffer, index);
     const Type shape = join(b_.type(index), b_.type(m));
@@ -266,11 +276,66 @@ const loop::Linear& Lowerer::address(ExprId load) {
   if (it != addresses_.end()) return it->second;
   const loop::Expr e = g_.expr(load);
   std::vector<ExprId> at(e.args.begin() + (e.op == LOp::LoadIf ? 1 : 0), e.args.end());
-  return addresses_[load] = loop::linear(g_, loop::address_expr(g_, e.id, at));
+  return addresses_[load] = address_of(e.id, at);
+}
+
+// Each element of an on-chip parameter is a tile of elements where tiles of loops have memory of their own.
+loop::Linear Lowerer::address_of(ParamId param, const std::vector<ExprId>& at) {
+  loop::Linear form = loop::linear(g_, loop::address_expr(g_, param, at));
+  if (own_[param] == 1) return form;
+  form.constant = form.constant * own_[param];
+  for (auto& [atom, c] : form.terms) c = c * own_[param];
+  return form;
+}
+
+bool Lowerer::at_home(ParamId param, LoopId loop) const {
+  return std::find(homes_[param].begin(), homes_[param].end(), loop) != homes_[param].end();
+}
+
+ValueId Lowerer::own_tile(ParamId param, ValueId index) {
+  if (own_[param] == 1) return index;
+  int inner = 1;  // lanes are innermost
+  for (const int axis : {1, 0}) {
+    for (LoopId l : homes_[param]) {
+      if (!tiled(l) || record_.loops[l].axis != axis) continue;
+      const int t = tile(l);
+      const ValueId own = axis == 0 ? b_.iota(t, 1, 0) : b_.iota(1, t, 1);
+      index = b_.add(index, b_.mul(own, b_.constant_i64(inner)));
+      inner *= t;
+    }
+  }
+  return index;
+}
+
+// Elements in memory that lie side by side along the rows of a tile, and not along its lanes: accessed as the tile's
+// transpose, they are.
+bool Lowerer::lies_transposed(ParamId param, const loop::Linear& form) const {
+  if (g_.params[param].role == loop::Role::OnChip) return false;
+  bool rows = false, lanes = false;
+  for (const auto& [atom, c] : form.terms) {
+    const loop::Expr& e = g_.expr(atom);
+    if (e.op == LOp::Index) {
+      const int axis = record_.loops[e.id].axis;
+      if (axis == 0) rows = c.is(1) && active_[e.id]->mask < 0 && tile(e.id) % kTransposed == 0;
+      if (axis == 1) lanes = !c.is(1) && tile(e.id) % kTransposed == 0;
+    } else if (const auto v = known(atom); !v || b_.type(*v).elements() > 1) {
+      return false;
+    }
+  }
+  return rows && lanes;
+}
+
+// The mask of the lanes in range, as one of rows.
+ValueId Lowerer::lane_mask_of_rows() {
+  for (LoopId l : stack_) {
+    if (!tiled(l) || record_.loops[l].axis != 1 || active_[l]->mask < 0) continue;
+    return b_.lt(b_.add(active_[l]->base, b_.iota(tile(l), 1, 0)), size(g_.loops[l].extent));
+  }
+  return -1;
 }
 
 // Scalars first, those of outer loops before those of inner ones, so that invariants hoist.
-ValueId Lowerer::emit_address(const loop::Linear& form) {
+ValueId Lowerer::emit_address(const loop::Linear& form, bool transposed) {
   struct Part {
     std::size_t depth = 0;
     ValueId value = -1;
@@ -292,10 +357,9 @@ ValueId Lowerer::emit_address(const loop::Linear& form) {
       parts.push_back({depth(atom), *known(atom), c});
       continue;
     }
-    const int t = tile(e.id);
+    const int t = tile(e.id), axis = transposed ? 1 - record_.loops[e.id].axis : record_.loops[e.id].axis;
     parts.push_back({depth(atom), active_[e.id]->base, c});
-    parts.push_back(
-        {depth(atom), record_.loops[e.id].axis == 0 ? b_.iota(t, 1, 0) : b_.iota(1, t, 1), c});
+    parts.push_back({depth(atom), axis == 0 ? b_.iota(t, 1, 0) : b_.iota(1, t, 1), c});
   }
   const auto rank = [&](const Part& p) {  // scalars, rows, lanes, full tiles
     const Type& t = b_.type(p.value);

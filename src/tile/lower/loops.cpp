@@ -247,7 +247,7 @@ void Lowerer::range(const Stmt& s, ValueId lo, ValueId hi) {
     if (whole.value() > t) steps(s, lo, size(whole), false);
     return step(s, size(whole), true);
   }
-  if (masked()) return steps(s, lo, hi, true);
+  if (masked() || record_.loops[id].masked) return steps(s, lo, hi, true);
   steps(s, lo, grid ? b_.min(hi, size(whole)) : size(whole), false);
   steps(s, size(whole), hi, true);
 }
@@ -269,7 +269,7 @@ void Lowerer::grid_loop(const Stmt& s) {
     return range(s, lo, b_.min(b_.add(lo, b_.constant_i64(plan.block * tile(id))), size(extent)));
   }
   const ValueId base = b_.mul(grid_coordinate_[id], b_.constant_i64(tile(id)));
-  const bool always_cut = has_tail(id) && extent.is_const() && extent.value() < tile(id);
+  const bool always_cut = has_tail(id) && (plan.masked || (extent.is_const() && extent.value() < tile(id)));
   if (has_tail(id) && !always_cut) partial_.push_back(id);
   enter(id, base, always_cut);
   const Stmt* inner =

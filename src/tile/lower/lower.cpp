@@ -67,13 +67,18 @@ void Lowerer::declare_buffers() {
   };
   visit(visit, g_.body);
   buffer_of_.assign(g_.params.size(), -1);
+  homes_ = loop::on_chip_homes(g_);
+  own_.assign(g_.params.size(), 1);
+  for (std::size_t i = 0; i < homes_.size(); ++i) {
+    for (LoopId l : homes_[i]) own_[i] *= tile(l);
+  }
   for (const bool on_chip : {false, true}) {
     for (std::size_t i = 0; i < g_.params.size(); ++i) {
       const auto& p = g_.params[i];
       if ((p.role == Role::OnChip) != on_chip) continue;
       ssa::Buffer buffer{p.dtype, on_chip ? ssa::Space::OnChip : ssa::Space::Memory, read[i],
                          written[i], 0};
-      if (on_chip) buffer.elements = loop::storage_elements(p.shape, p.map).value();
+      if (on_chip) buffer.elements = loop::storage_elements(p.shape, p.map).value() * own_[i];
       buffer_of_[i] = b_.add_buffer(buffer);
       if (!on_chip) buffers_.push_back(static_cast<ParamId>(i));
     }
@@ -224,22 +229,30 @@ void Lowerer::update(const Stmt& s) {
 
 void Lowerer::store(const Stmt& s) {
   ValueId v = eval(s.value);
-  const loop::Linear form = loop::linear(g_, loop::address_expr(g_, s.id, s.index));
+  const loop::Linear form = address_of(s.id, s.index);
   for (const auto& [atom, c] : form.terms) eval(atom);
-  ValueId index = emit_address(form);
+  const bool across = lies_transposed(s.id, form);
+  ValueId index = own_tile(s.id, emit_address(form));
+  const bool on_chip = g_.params[s.id].role == Role::OnChip;
   ValueId mask = -1;
   Type shape = Type::scalar(DType::I64);
   for (LoopId l : stack_) {
-    if (!tiled(l) || g_.loops[l].kind == loop::LoopKind::Reduce) continue;
+    if (!tiled(l) || (g_.loops[l].kind == loop::LoopKind::Reduce && !on_chip)) continue;
     shape = join(shape, b_.type(active_[l]->index));
     WEFT_CHECK(b_.type(index).shape[record_.loops[l].axis] == tile(l),
                "a store does not depend on a tiled loop around it");
-    mask = both(mask, active_[l]->mask);
+    if (!at_home(s.id, l)) mask = both(mask, active_[l]->mask);
   }
   shape.rank = std::max(shape.rank, b_.type(v).rank);
   index = as(index, join(shape, b_.type(index)));
-  if (mask >= 0) mask = as(mask, b_.type(index));
   const int buffer = buffer_of_[s.id];
+  if (across && s.combine == Combine::None) {
+    const ValueId value = b_.transpose(as(v, b_.type(index)));
+    index = emit_address(form, true);
+    b_.store(buffer, value, index, mask < 0 ? -1 : as(lane_mask_of_rows(), b_.type(index)));
+    return forget({}, {s.id});
+  }
+  if (mask >= 0) mask = as(mask, b_.type(index));
   if (s.combine != Combine::None) v = combined(s.combine, b_.load(buffer, index, mask), v);
   b_.store(buffer, as(v, b_.type(index)), index, mask);
   forget({}, {s.id});

@@ -100,7 +100,13 @@ class Lowerer {
   ValueId not_empty(ExprId load);
   bool padded(const loop::Expr& load) const;
   const loop::Linear& address(ExprId load);
-  ValueId emit_address(const loop::Linear& form);
+  loop::Linear address_of(ParamId param, const std::vector<ExprId>& at);
+  // `transposed`: rows become lanes and lanes rows.
+  ValueId emit_address(const loop::Linear& form, bool transposed = false);
+  ValueId own_tile(ParamId param, ValueId index);
+  bool at_home(ParamId param, LoopId loop) const;
+  bool lies_transposed(ParamId param, const loop::Linear& form) const;
+  ValueId lane_mask_of_rows();
   ValueId lane_mask(const Depends& on) const;
   ValueId size(const Dim& d);
   ValueId both(ValueId a, ValueId b) { return a < 0 ? b : b < 0 ? a : b_.logical_and(a, b); }
@@ -116,6 +122,8 @@ class Lowerer {
   Builder b_;
   std::vector<ParamId> buffers_;
   std::vector<int> buffer_of_;  // by param
+  std::vector<std::vector<LoopId>> homes_;  // by param: loops whose iterations have on-chip memory of their own
+  std::vector<int> own_;        // by param: elements side by side, one for each element of those loops' tiles
   std::vector<Dim> sizes_;
   std::map<Dim, int> size_numbers_;
   std::vector<ValueId> grid_coordinate_;  // by loop, of those on the grid

@@ -108,6 +108,7 @@ class Emitter {
   // vector.cpp
   llvm::Value* splat(llvm::Value* x, int lanes);
   llvm::Value* iota(const ssa::Type& t);
+  llvm::Value* interleave(llvm::Value* a, llvm::Value* b, int lanes, int half);
   llvm::Value* reduce(kernel::Op op, const ssa::Type& t, llvm::Value* x);
 
   llvm::Module& module_;

@@ -150,6 +150,7 @@ Value* Emitter::simple(const ssa::Inst& inst) {
     case Op::Iota: return iota(result);
     case Op::Extract: return b_.CreateExtractElement(x[0], inst.imm);
     case Op::Insert: return b_.CreateInsertElement(x[0], x[1], inst.imm);
+    case Op::Interleave: return interleave(x[0], x[1], result.lanes(), static_cast<int>(inst.imm));
     case Op::Load: return load(inst);
     case Op::Gather: return gather(inst);
     case Op::AtomicAdd:

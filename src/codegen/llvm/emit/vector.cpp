@@ -1,4 +1,4 @@
-// Lanes: splat, iota, reductions.
+// Lanes: splat, iota, interleaving, reductions.
 #include <algorithm>
 #include <vector>
 
@@ -21,6 +21,12 @@ Value* Emitter::iota(const ssa::Type& t) {
   std::vector<llvm::Constant*> lanes;
   for (int i = 0; i < t.lanes(); ++i) lanes.push_back(number(t.dtype, i, ssa::Type::scalar(t.dtype)));
   return llvm::ConstantVector::get(lanes);
+}
+
+Value* Emitter::interleave(Value* a, Value* b, int lanes, int half) {
+  std::vector<int> from;
+  for (int i = 0; i < lanes; ++i) from.push_back((i % 2) * lanes + half * lanes / 2 + i / 2);
+  return b_.CreateShuffleVector(a, b, from);
 }
 
 // The upper half onto the lower, which keeps the middle lane of an odd count: the interpreter's order.

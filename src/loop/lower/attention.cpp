@@ -1,0 +1,277 @@
+// Attention in one pass over the keys: max-then-sum turned into a running (max, sum, accumulator) that is rescaled when
+// the maximum grows (Milakov and Gimelshein 2018, "Online normalizer calculation for softmax"; Dao et al. 2022).
+//
+//   parallel outer, i:                                  a query row
+//     query[e] = q[i, e]; sum[c] = 0                    on chip
+//     m = -inf; l = 0
+//     serial block of keys:
+//       s[j] = scores(dot(query, k[j]))                 on chip; mask, scale and softcap as the graph writes them
+//       x = max(m, max s);  r = x, or 0 when x is -inf: a block in which no key is seen adds 0, not NaN
+//       a = exp(m - r)
+//       s[j] = exp(s[j] - r);  l = l a + sum s
+//       sum[c] = sum[c] a + dot(s, v[:, c])
+//       m = x
+//     out[i, c] = sum[c] / l                            0 / 0 where a row sees no key: NaN, as the plain form gives
+//
+// A NaN or +inf score makes x NaN or inf and with it all of the row, as in the plain form. Where the graph counts NaN
+// probabilities as 0, such rows are summed with probability 0 and not divided.
+// The keys that are left after whole blocks are a block of their own, so that nothing is guarded.
+#include "loop/lower/attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "loop/lower/emit.h"
+
+namespace weft::loop {
+
+using graph::Attr;
+using graph::Node;
+using graph::ValueId;
+using GOp = graph::Op;
+
+namespace {
+
+class AttentionEmitter {
+ public:
+  AttentionEmitter(const EmitContext& context, const Unit& unit)
+      : graph_(context.graph),
+        unit_(unit),
+        reader_(context.graph, context.stored, unit.outputs, step_.group),
+        g_(step_.group),
+        qk_(graph_.node(unit.attention.qk)),
+        pv_(graph_.node(unit.attention.pv)) {}
+
+  Step emit() {
+    g_.name = "attention";
+    for (graph::NodeId n : unit_.nodes) reader_.note(graph_.node(n));
+    const Shape& scores = graph_.type(unit_.attention.scores).shape;
+    keys_ = scores.back();
+    size_ = graph_.type(qk_.operands[0]).shape[qk_.attrs.ints(Attr::LhsContract)[0]];
+    value_size_ = graph_.type(pv_.results[0]).shape.back();
+    const Nest rows = make_nest(g_, LoopKind::Parallel, {scores.begin(), scores.end() - 1});
+    at_ = rows.at;
+    g_.body = around(rows, row());
+    step_.args = reader_.args();
+    return std::move(step_);
+  }
+
+ private:
+  ExprId number(double v) { return g_.constant(DType::F32, v); }
+  ExprId f32(ScalarOp op, std::vector<ExprId> args) { return g_.scalar(op, DType::F32, std::move(args)); }
+  ExprId test(ScalarOp op, std::vector<ExprId> args) { return g_.scalar(op, DType::Bool, std::move(args)); }
+  ExprId select(ExprId c, ExprId a, ExprId b) { return f32(ScalarOp::Select, {c, a, b}); }
+  ExprId exp_of_difference(ExprId a, ExprId b) { return f32(ScalarOp::Exp, {f32(ScalarOp::Sub, {a, b})}); }
+
+  ParamId on_chip(const Dim& extent) { return reader_.scratch(kOnChip, DType::F32, {extent}, Role::OnChip); }
+
+  // A loop, and the index that it gives.
+  struct Along {
+    Nest nest;
+    ExprId at;
+  };
+  Along along(LoopKind kind, const Dim& extent) {
+    Nest nest = make_nest(g_, kind, {extent});
+    const ExprId at = nest.at[0];
+    return {std::move(nest), at};
+  }
+  static void put(std::vector<Stmt>& into, const Along& loop, std::vector<Stmt> body) {
+    for (Stmt& s : around(loop.nest, std::move(body))) into.push_back(std::move(s));
+  }
+
+  std::vector<Stmt> row() {
+    std::vector<Stmt> body;
+    const Dim block = unit_.attention_block;
+    const bool single = keys_.is_const() && keys_.value() <= unit_.attention_block;
+    query_ = on_chip(size_);
+    s_ = on_chip(single ? keys_ : block);
+    sum_ = on_chip(value_size_);
+    pack_query(body);
+    if (!single) {
+      const Along c = along(LoopKind::Parallel, value_size_);
+      put(body, c, {store_stmt(sum_, {c.at}, number(0))});
+    }
+    max_ = g_.add_local(DType::F32);
+    total_ = g_.add_local(DType::F32);
+    body.push_back(local_stmt(max_, number(-INFINITY)));
+    body.push_back(local_stmt(total_, number(0)));
+    if (single) {
+      keys(body, g_.constant_i64(0), keys_, true);
+    } else {
+      const Along blocks = along(LoopKind::Serial, floor_div(keys_, block));
+      std::vector<Stmt> inner;
+      keys(inner, g_.imul(blocks.at, g_.size(block)), block, false);
+      put(body, blocks, std::move(inner));
+      const Dim left = mod(keys_, block);
+      if (!left.is(0)) keys(body, g_.size(keys_ - left), left, false);
+    }
+    finish(body);
+    return body;
+  }
+
+  // The scale of the keys is applied to the query, once.
+  void pack_query(std::vector<Stmt>& body) {
+    const Along e = along(LoopKind::Parallel, size_);
+    const Scaled key = without_scale(graph_, qk_.operands[1]);
+    key_ = key.value;
+    std::vector<ExprId> lhs = coordinates(qk_, 0, e.at, -1);
+    ExprId q = reader_.read(qk_.operands[0], lhs);
+    if (key.factor >= 0) {
+      std::vector<ExprId> anywhere(graph_.type(key.factor).shape.size(), g_.constant_i64(0));
+      q = f32(ScalarOp::Mul, {q, reader_.read(key.factor, anywhere)});
+    }
+    put(body, e, {store_stmt(query_, {e.at}, q)});
+  }
+
+  // Coordinates of an operand of a product: batch and free axes as the row has them, `inner` along the contracted one,
+  // `free` along the right side's free one.
+  std::vector<ExprId> coordinates(const Node& dot, int side, ExprId inner, ExprId free) const {
+    const auto& batch = dot.attrs.ints(side == 0 ? Attr::LhsBatch : Attr::RhsBatch);
+    const auto& contract = dot.attrs.ints(side == 0 ? Attr::LhsContract : Attr::RhsContract);
+    std::vector<ExprId> at(graph_.type(dot.operands[side]).shape.size(), -1);
+    for (std::size_t k = 0; k < batch.size(); ++k) at[batch[k]] = batch_at(dot, k);
+    at[contract[0]] = inner;
+    std::size_t next = batch.size();
+    for (ExprId& x : at) {
+      if (x < 0) x = side == 0 ? at_[next++] : free;
+    }
+    return at;
+  }
+
+  // The row's coordinate that batch axis k of a product runs along: the scores' axes are those of the first product's
+  // result; the second one names them by its left side.
+  ExprId batch_at(const Node& dot, std::size_t k) const {
+    return &dot == &qk_ ? at_[k] : at_[dot.attrs.ints(Attr::LhsBatch)[k]];
+  }
+
+  // One block: keys [base, base + count).
+  void keys(std::vector<Stmt>& body, ExprId base, const Dim& count, bool single) {
+    scores(body, base, count);
+    const LocalId x = g_.add_local(DType::F32);
+    const Along j = along(LoopKind::Reduce, count);
+    body.push_back(local_stmt(x, g_.local(max_)));
+    put(body, j, {update_stmt(x, Combine::Max, g_.load(s_, {j.at}))});
+    const LocalId r = g_.add_local(DType::F32);
+    body.push_back(local_stmt(r, select(test(ScalarOp::Eq, {g_.local(x), number(-INFINITY)}), number(0), g_.local(x))));
+    const ExprId bad = test(ScalarOp::Not, {test(ScalarOp::Lt, {g_.local(x), number(INFINITY)})});
+    const auto guarded = [&](ExprId p) { return unit_.attention.nan_to_zero ? select(bad, number(0), p) : p; };
+    LocalId a = -1;
+    if (!single) {
+      a = g_.add_local(DType::F32);
+      body.push_back(local_stmt(a, guarded(exp_of_difference(g_.local(max_), g_.local(r)))));
+    }
+    probabilities(body, count, r, guarded);
+    if (!single) {
+      body.push_back(set_stmt(total_, f32(ScalarOp::Add, {f32(ScalarOp::Mul, {g_.local(total_), g_.local(a)}), g_.local(part_)})));
+      body.push_back(set_stmt(max_, g_.local(x)));
+    } else {
+      total_ = part_;
+    }
+    accumulate(body, base, count, a);
+  }
+
+  void scores(std::vector<Stmt>& body, ExprId base, const Dim& count) {
+    const Along j = along(LoopKind::Parallel, count);
+    const ExprId key = g_.iadd(base, j.at);
+    const Along e = along(LoopKind::Reduce, size_);
+    const LocalId dot = g_.add_local(DType::F32);
+    std::vector<Stmt> inner{local_stmt(dot, number(0))};
+    const ExprId k = reader_.read(key_, coordinates(qk_, 1, e.at, key));
+    put(inner, e, {update_stmt(dot, Combine::Sum, f32(ScalarOp::Mul, {k, g_.load(query_, {e.at})}))});
+    std::vector<ExprId> at = at_;
+    at.push_back(key);
+    reader_.bind(qk_.results[0], at, g_.local(dot));
+    const ExprId score = reader_.read(unit_.attention.scores, at);
+    const bool apart = reads_matrix(score, j);
+    inner.push_back(store_stmt(s_, {j.at}, apart ? g_.local(dot) : score));
+    put(body, j, std::move(inner));
+    if (apart) finish_scores(body, base, count);
+  }
+
+  // Whether a score needs an element of memory of its own: a mask, or a bias of positions. Such are read in a walk apart
+  // from the product's, whose tiles have another shape than what lies in memory.
+  bool reads_matrix(ExprId score, const Along& j) const {
+    const ExprId row = at_.back();
+    if (g_.expr(row).op != Op::Index || j.nest.loops.empty()) return false;
+    const auto uses = [&](ExprId root, LoopId loop) {
+      const auto used = used_exprs(g_, root);
+      return std::any_of(used.begin(), used.end(), [&](ExprId e) { return g_.expr(e).op == Op::Index && g_.expr(e).id == loop; });
+    };
+    for (ExprId e : used_exprs(g_, score)) {
+      const Op op = g_.expr(e).op;
+      if ((op == Op::Load || op == Op::LoadIf) && uses(e, g_.expr(row).id) && uses(e, j.nest.loops[0])) return true;
+    }
+    return false;
+  }
+
+  void finish_scores(std::vector<Stmt>& body, ExprId base, const Dim& count) {
+    const Along j = along(LoopKind::Parallel, count);
+    std::vector<ExprId> at = at_;
+    at.push_back(g_.iadd(base, j.at));
+    reader_.bind(qk_.results[0], at, g_.load(s_, {j.at}));
+    put(body, j, {store_stmt(s_, {j.at}, reader_.read(unit_.attention.scores, at))});
+  }
+
+  // Of the block, relative to r, in place of its scores; their sum is part_.
+  template <class Guard>
+  void probabilities(std::vector<Stmt>& body, const Dim& count, LocalId r, const Guard& guarded) {
+    const Along j = along(LoopKind::Reduce, count);
+    const LocalId p = g_.add_local(DType::F32);
+    part_ = g_.add_local(DType::F32);
+    body.push_back(local_stmt(part_, number(0)));
+    put(body, j,
+        {local_stmt(p, guarded(exp_of_difference(g_.load(s_, {j.at}), g_.local(r)))),
+         store_stmt(s_, {j.at}, g_.local(p)), update_stmt(part_, Combine::Sum, g_.local(p))});
+  }
+
+  void accumulate(std::vector<Stmt>& body, ExprId base, const Dim& count, LocalId a) {
+    const Along c = along(LoopKind::Parallel, value_size_);
+    const Along j = along(LoopKind::Reduce, count);
+    const LocalId dot = g_.add_local(DType::F32);
+    const ExprId before = a < 0 ? number(0) : f32(ScalarOp::Mul, {g_.load(sum_, {c.at}), g_.local(a)});
+    std::vector<Stmt> inner{local_stmt(dot, before)};
+    const ExprId v = reader_.read(pv_.operands[1], coordinates(pv_, 1, g_.iadd(base, j.at), c.at));
+    put(inner, j, {update_stmt(dot, Combine::Sum, f32(ScalarOp::Mul, {v, g_.load(s_, {j.at})}))});
+    inner.push_back(store_stmt(sum_, {c.at}, g_.local(dot)));
+    put(body, c, std::move(inner));
+  }
+
+  void finish(std::vector<Stmt>& body) {
+    const Along c = along(LoopKind::Parallel, value_size_);
+    const ExprId sum = g_.load(sum_, {c.at}), total = g_.local(total_);
+    ExprId value = f32(ScalarOp::Div, {sum, total});
+    if (unit_.attention.nan_to_zero) {
+      value = select(test(ScalarOp::Eq, {total, number(0)}), sum, value);
+    } else if (graph_.facts.range(keys_).lo < 1) {  // a product over nothing is 0
+      value = select(test(ScalarOp::Eq, {g_.size(keys_), g_.constant_i64(0)}), sum, value);
+    }
+    const auto& batch = pv_.attrs.ints(Attr::LhsBatch);
+    std::vector<ExprId> at;
+    std::vector<bool> used(at_.size(), false);
+    for (std::int64_t axis : batch) at.push_back(at_[axis]), used[axis] = true;
+    for (std::size_t d = 0; d < at_.size(); ++d) {
+      if (!used[d]) at.push_back(at_[d]);
+    }
+    at.push_back(c.at);
+    const ValueId out = pv_.results[0];
+    put(body, c, {store_stmt(reader_.output(out), at, reader_.to_storage(out, value))});
+  }
+
+  const graph::Graph& graph_;
+  const Unit& unit_;
+  Step step_;
+  Reader reader_;
+  Group& g_;
+  const Node &qk_, &pv_;
+  Dim keys_, size_, value_size_;
+  std::vector<ExprId> at_;  // the row
+  ParamId query_ = 0, s_ = 0, sum_ = 0;
+  LocalId max_ = 0, total_ = 0, part_ = 0;
+  ValueId key_ = -1;
+};
+
+}  // namespace
+
+Step emit_attention(const EmitContext& context, const Unit& unit) { return AttentionEmitter(context, unit).emit(); }
+
+}  // namespace weft::loop
