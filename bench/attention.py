@@ -98,6 +98,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--unfused", action="store_true")
     args = parser.parse_args()
+    args.start_only = False  # of peers: their speed is wanted, too
     peers = [p for p in ("torch", "onnxruntime") if importlib.util.find_spec(p)]
     engines = ["weft", *(["unfused"] if args.unfused else []), *peers]
     print(f"{cpu_name()}, {args.threads} threads; ms\n")
