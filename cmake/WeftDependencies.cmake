@@ -24,11 +24,17 @@ target_include_directories(weft_opencl SYSTEM INTERFACE ${WEFT_OPENCL_INCLUDE})
 
 find_package(LLVM 22.1 REQUIRED CONFIG)
 separate_arguments(WEFT_LLVM_DEFINITIONS UNIX_COMMAND "${LLVM_DEFINITIONS}")
+# Each is a third of the program's size; all of them are known to codegen/llvm/target.cpp.
+set(WEFT_LLVM_CPUS X86 AArch64 RISCV CACHE STRING "CPUs to generate code for, by LLVM's names; this machine's is among them")
+foreach(cpu IN LISTS WEFT_LLVM_CPUS)
+  list(APPEND WEFT_LLVM_COMPONENTS ${cpu}CodeGen)
+  list(APPEND WEFT_LLVM_DEFINITIONS -DWEFT_LLVM_${cpu})
+endforeach()
 add_library(weft_llvm INTERFACE)  # to link with; only codegen/llvm sees the headers
 if(WEFT_SHARED_LLVM)
   target_link_libraries(weft_llvm INTERFACE LLVM)
 else()
-  llvm_map_components_to_libnames(WEFT_LLVM_LIBS x86codegen x86asmparser orcjit passes)
+  llvm_map_components_to_libnames(WEFT_LLVM_LIBS ${WEFT_LLVM_COMPONENTS} orcjit passes)
   target_link_libraries(weft_llvm INTERFACE ${WEFT_LLVM_LIBS})
 endif()
 

@@ -53,8 +53,9 @@ struct Program::State {
 // The graph that the program's plan was made of. A program that came from the cache has none: it is made again.
 Result<std::shared_ptr<const graph::Graph>> compiled_graph(const Program& program, const compiler::Options& how);
 
-// What the compiler is asked for; an error names the option that is wrong.
+// What the compiler is asked for; an error names the option that is wrong. The CPU may be one that this is not.
 Result<compiler::Options> compiler_options(const CompileOptions& options);
+Result<void> require_here(const compiler::Options& how);  // that code made with these runs in this process
 
 // Runs `f`; what it throws (a broken invariant, no memory) becomes a Result.
 template <class F>

@@ -135,14 +135,24 @@ Result<compiler::Options> compiler_options(const CompileOptions& options) {
     return user_error("unknown-weights", "weights cannot be kept so").found(options.weights).suggest("there is f32, bf16, int8");
   }
   how.passes.weights = *weights;
-  if (!restrict_to_level(how.machine, options.cpu)) {
-    return user_error("unknown-cpu", "this machine is no such CPU")
-        .found(options.cpu)
-        .suggest("there is native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4");
-  }
-  compiler::apply_measured_rates(how.machine);
   how.tuned = options.tuned && knob_integer(Knob::Tuned) != 0;
-  return how;
+  if (restrict_to_level(how.machine, options.cpu)) {
+    compiler::apply_measured_rates(how.machine);
+    return how;
+  }
+  const auto named = cpu_named(options.cpu);  // its code can be made here, if not run
+  if (named) {
+    how.machine = *named;
+    how.tuned = false;
+    return how;
+  }
+  std::string names = "native";
+  for (const std::string& cpu : cpu_names()) names += ", " + cpu;
+  return user_error("unknown-cpu", "there is no such CPU").found(options.cpu).suggest("there is " + names);
+}
+
+Result<void> require_here(const compiler::Options& how) {
+  return how.target ? Result<void>() : check_runs_on(how.machine, measured_machine());
 }
 
 Result<std::shared_ptr<const graph::Graph>> compiled_graph(const Program& program, const compiler::Options& how) {
@@ -159,6 +169,7 @@ Result<Program> compile(const Model& model, const CompileOptions& options) {
     state->threads = options.threads;
     if (options.target == "ref") return Program{std::move(state)};
     const compiler::Options how = WEFT_TRY(compiler_options(options));
+    WEFT_TRY(require_here(how));
     state->exact_options = options;
     state->exact_options.passes_off.push_back("winograd");
     bool found = false;

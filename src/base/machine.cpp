@@ -7,20 +7,22 @@
 #include <array>
 #include <charconv>
 #include <fstream>
-#include <optional>
+#include <string_view>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#elif defined(__riscv)
+#include <sys/auxv.h>
 #endif
 
 #include "base/knobs.h"
 
 namespace weft {
 namespace {
-
-constexpr std::string_view kV2[] = {"cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"};
-constexpr std::string_view kV3[] = {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"};
-constexpr std::string_view kV4[] = {"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"};
 
 int allowed_cores() {
   cpu_set_t set;
@@ -131,7 +133,36 @@ void read_processor(Machine& m) {
     }
     m.features.push_back(f.name);
   }
-  std::sort(m.features.begin(), m.features.end());
+}
+
+#elif defined(__aarch64__)
+
+void read_processor(Machine& m) {
+  m.name = m.arch = "aarch64";
+  const unsigned long first = getauxval(AT_HWCAP), second = getauxval(AT_HWCAP2);
+  const auto add = [&](bool present, const char* name) {
+    if (present) m.features.push_back(name);
+  };
+  add(first & HWCAP_FP, "fp-armv8");
+  add(first & HWCAP_ASIMD, "neon");
+  add(first & HWCAP_ASIMDHP, "fullfp16");
+  add(first & HWCAP_ASIMDDP, "dotprod");
+  add(first & HWCAP_SVE, "sve");
+  add(second & HWCAP2_I8MM, "i8mm");
+  add(second & HWCAP2_BF16, "bf16");
+  const int bytes = m.has("sve") ? prctl(PR_SVE_GET_VL) & PR_SVE_VL_LEN_MASK : 0;
+  m.vector_bits = std::max(128, 8 * bytes);
+}
+
+#elif defined(__riscv)
+
+// The system tells the letters of the base extensions; vectors are of 128 bits at least.
+void read_processor(Machine& m) {
+  m.name = m.arch = "riscv64";
+  const unsigned long letters = getauxval(AT_HWCAP);
+  for (const char letter : std::string_view("acdfmv")) {
+    if ((letters >> (letter - 'a')) & 1) m.features.push_back(std::string(1, letter));
+  }
 }
 
 #else
@@ -140,44 +171,17 @@ void read_processor(Machine&) {}
 
 #endif
 
-template <class Names>
-bool has_all(const Machine& m, const Names& names) {
-  return std::all_of(std::begin(names), std::end(names), [&](std::string_view f) { return m.has(f); });
-}
-
-void derive_from_features(Machine& m) {
-  m.has_fma = m.has("fma");
-  m.has_f16c = m.has("f16c");
-  m.has_avx512 = m.has("avx2") && has_all(m, kV4);
-  m.has_vnni = (m.has_avx512 && m.has("avx512vnni")) || m.has("avxvnni");
-  m.has_avx512_bf16 = m.has_avx512 && m.has("avx512bf16");
-  m.has_avx512_fp16 = m.has_avx512 && m.has("avx512fp16");
-  m.has_amx_bf16 = m.has("amx-tile") && m.has("amx-bf16");
-  m.has_amx_int8 = m.has("amx-tile") && m.has("amx-int8");
-  m.vector_bits = m.has_avx512 ? 512 : m.has("avx") ? 256 : 128;
-  m.vector_registers = m.has_avx512 ? 32 : 16;
-}
-
 Machine measure() {
   Machine m;
-#if defined(__aarch64__)
-  m.arch = "aarch64";
-  m.vector_registers = 32;
-#endif
   read_processor(m);
-#if defined(__x86_64__)
+  std::sort(m.features.begin(), m.features.end());
   derive_from_features(m);
-#endif
   m.cores = allowed_cores();
   read_caches(m);
   return m;
 }
 
 }  // namespace
-
-bool Machine::has(std::string_view feature) const {
-  return std::find(features.begin(), features.end(), feature) != features.end();
-}
 
 Machine measured_machine() {
   static const Machine machine = measure();
@@ -191,36 +195,6 @@ Machine host_machine() {
     return m;
   }();
   return machine;
-}
-
-void remove_features(Machine& m, const std::vector<std::string>& names) {
-  std::vector<std::string> gone;
-  for (const std::string& name : names) gone.push_back(name.substr(name.starts_with('-') ? 1 : 0));
-  // LLVM's features imply each other along these lines.
-  const auto remove = [&](const std::string& prefix) { gone.push_back(prefix); };
-  for (std::size_t k = 0; k < gone.size(); ++k) {
-    if (gone[k] == "avx") remove("avx2"), remove("fma"), remove("f16c");
-    if (gone[k] == "avx2") remove("avx512"), remove("avxvnni");
-    if (gone[k] == "avx512f") remove("avx512");
-  }
-  std::erase_if(m.features, [&](const std::string& f) {
-    return std::any_of(gone.begin(), gone.end(), [&](const std::string& prefix) { return !prefix.empty() && f.starts_with(prefix); });
-  });
-  derive_from_features(m);
-}
-
-bool restrict_to_level(Machine& m, std::string_view level) {
-  if (level == "native") return true;
-  std::vector<std::string> allowed;
-  if (level != "x86-64") allowed.insert(allowed.end(), std::begin(kV2), std::end(kV2));
-  if (level == "x86-64-v3" || level == "x86-64-v4") allowed.insert(allowed.end(), std::begin(kV3), std::end(kV3));
-  if (level == "x86-64-v4") allowed.insert(allowed.end(), std::begin(kV4), std::end(kV4));
-  const bool known = level == "x86-64" || level == "x86-64-v2" || level == "x86-64-v3" || level == "x86-64-v4";
-  if (!known || !has_all(m, allowed)) return false;
-  std::sort(allowed.begin(), allowed.end());
-  m.features = std::move(allowed);
-  derive_from_features(m);
-  return true;
 }
 
 }  // namespace weft

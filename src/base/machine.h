@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/error.h"
 
 namespace weft {
 
@@ -24,8 +27,8 @@ struct Rates {
 
 struct Machine {
   std::string name = "generic";        // the CPU's own name
-  std::string arch = "x86-64";
-  int vector_bits = 128;               // widest vector registers that code may use
+  std::string arch = "x86-64";         // or "aarch64", "riscv64"
+  int vector_bits = 128;               // widest vector registers that code may use; with SVE, exactly what they are
   int vector_registers = 16;           // architectural, of that width
   int cores = 1;                       // that this process may run on
   std::int64_t cache_line = 64;
@@ -34,7 +37,7 @@ struct Machine {
   std::int64_t l3_bytes = 0;           // shared; 0: none known
   Rates rates;                         // for modelled times
   bool has_fma = false;
-  bool has_f16c = false;
+  bool has_f16c = false;               // conversions between f16 and f32
   bool has_avx512 = false;             // F, BW, DQ and VL
   bool has_vnni = false;               // AVX-512 or VEX form of vpdpbusd
   bool has_avx512_bf16 = false;
@@ -57,12 +60,24 @@ struct Machine {
 Machine measured_machine();  // this one, measured once
 Machine host_machine();      // the same less what WEFT_CPU_FEATURES takes away
 
+// What follows from a machine's architecture and features: the flags above, and registers and their width (which with SVE
+// stays as it is).
+void derive_from_features(Machine& machine);
+
 // Takes away the features that begin with one of the names. A name is "-avx512vnni" or "-amx"; what needs a feature that
 // is gone goes with it.
 void remove_features(Machine& machine, const std::vector<std::string>& names);
 
-// The machine cut down to a level: "x86-64" (SSE2), "x86-64-v2", "x86-64-v3" (AVX2), "x86-64-v4" (AVX-512), "native".
-// False when the level's name is unknown or the machine has less.
+// CPUs by name: "x86-64-v3", "cortex-a76" ... (docs/cpus.md), least first within an architecture.
+std::vector<std::string> cpu_names(std::string_view arch = "");  // of one architecture, or all
+// The machine that a name stands for; caches and cores are defaults. Nothing when there is no such name.
+std::optional<Machine> cpu_named(std::string_view name);
+
+// The machine cut down to what a name stands for; "native" leaves it as it is. False when the name is unknown or the
+// machine has less.
 bool restrict_to_level(Machine& machine, std::string_view level);
+
+// An error that names what code for `needed` does not find on `here`.
+Result<void> check_runs_on(const Machine& needed, const Machine& here);
 
 }  // namespace weft

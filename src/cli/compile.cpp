@@ -18,18 +18,25 @@ namespace weft::cli {
 namespace {
 
 const std::vector<std::string> kStages{"graph", "loop", "tile", "kernel", "llvm", "asm"};
+constexpr const char* kObject = "object";  // not text: only to a file
 
 struct CompileArguments : ModelArguments {
-  std::string emit, output_dir;
+  CompileArguments() { any_inputs = true; }
+  std::string emit, output_dir, output;
   bool check_text = false;
 };
 
-// To stdout, or to files 00-loop-NAME.txt ...; several texts of one name (variants) follow each other in one file.
+// To stdout, to one file, or to files loop-NAME.txt ... of a folder; several texts of one name (variants) follow each
+// other in one file.
 class Sink {
  public:
-  explicit Sink(std::string folder) : folder_(std::move(folder)) {}
+  Sink(std::string folder, std::string file) : folder_(std::move(folder)), file_(std::move(file)) {}
 
   void add(const std::string& stage, const std::string& name, const std::string& text) {
+    if (!file_.empty()) {
+      files_[file_] += text;
+      return;
+    }
     if (folder_.empty()) {
       fmt::print("{}{}", text, !text.empty() && text.back() == '\n' ? "" : "\n");
       return;
@@ -39,6 +46,10 @@ class Sink {
   }
 
   Result<void> finish() const {
+    if (!file_.empty()) {
+      const auto found = files_.find(file_);
+      return write_file(file_, found == files_.end() ? "" : found->second);
+    }
     if (folder_.empty()) return {};
     std::error_code error;
     std::filesystem::create_directories(folder_, error);
@@ -49,7 +60,7 @@ class Sink {
   }
 
  private:
-  std::string folder_;
+  std::string folder_, file_;
   std::map<std::string, std::string> files_;
 };
 
@@ -64,11 +75,29 @@ void print_report(const compiler::Report& r) {
              r.kernels, r.unique_kernels, r.compiled_kernels, r.host_steps, r.from_cache ? ", code from the cache" : "");
 }
 
-Result<int> compile(const CompileArguments& arguments) {
-  if (!arguments.emit.empty()) WEFT_TRY(require_one_of("stage", arguments.emit, kStages));
-  const Model model = WEFT_TRY(load_model(arguments));
-  Sink sink(arguments.output_dir);
+Result<void> check_emit(const CompileArguments& a) {
+  std::vector<std::string> known = kStages;
+  known.push_back(kObject);
+  if (!a.emit.empty()) WEFT_TRY(require_one_of("stage", a.emit, known));
+  if (a.emit == kObject && a.output.empty()) return usage_error("machine code goes to a file").suggest("-o FILE.o");
+  if (!a.output.empty() && a.emit.empty()) return usage_error("nothing to write").at("--output").suggest("--emit object -o FILE.o");
+  if (!a.output.empty() && !a.output_dir.empty()) return usage_error("either one file or a folder").at("--output");
+  return {};
+}
+
+// Code for a CPU that this one is not is made, and not loaded.
+Result<compiler::Options> options_of(const CompileArguments& arguments) {
   compiler::Options options = WEFT_TRY(compiler_options(compile_options(arguments)));
+  options.load = require_here(options).ok();
+  return options;
+}
+
+Result<int> compile(const CompileArguments& arguments) {
+  WEFT_TRY(check_emit(arguments));
+  const Model model = WEFT_TRY(load_model(arguments));
+  Sink sink(arguments.output_dir, arguments.output);
+  compiler::Options options = WEFT_TRY(options_of(arguments));
+  if (arguments.emit == kObject) options.code = false;  // once is enough
   if (!arguments.emit.empty() || !arguments.output_dir.empty()) {
     options.dump_stages = arguments.emit.empty() ? joined(kStages, ",") : arguments.emit;
     options.dump = [&](const std::string& stage, const std::string& name, const std::string& text) {
@@ -86,7 +115,7 @@ Result<int> check_text(const CompileArguments& arguments) {
   const Model model = WEFT_TRY(load_model(arguments));
   TextCheck check;
   check.add("graph", "as imported", graph::print(*model.state->graph()));
-  compiler::Options options = WEFT_TRY(compiler_options(compile_options(arguments)));
+  compiler::Options options = WEFT_TRY(options_of(arguments));
   options.code = false;
   options.dump_stages = joined(kParsedStages, ",");
   options.dump = [&](const std::string& stage, const std::string& name, const std::string& text) {
@@ -108,7 +137,9 @@ Result<int> check_text(const CompileArguments& arguments) {
 Action add_compile(CLI::App& app) {
   auto a = std::make_shared<CompileArguments>();
   add_model_options(app, *a);
-  add_option(app, "--emit", a->emit, "graph, loop, tile, kernel, llvm or asm (default: how long each stage took)");
+  add_option(app, "--emit", a->emit, "graph, loop, tile, kernel, llvm, asm or object (default: how long each stage took)");
+  add_option(app, "--output,-o", a->output, "a file that receives what --emit names");
+  add_option(app, "--cpu", a->cpu, "compile for this CPU, which need not be the one here: a name of docs/cpus.md");
   add_option(app, "--output-dir", a->output_dir, "a folder that receives a file per item (without --emit: of all stages)");
   add_option(app, "--input", a->inputs, "NAME=FILE.npy: an input whose value decides what the model does");
   add_flag(app, "--check-text", a->check_text, "only check that what the levels print parses back and prints the same again");

@@ -1,4 +1,4 @@
-// weft info: what a model is.
+// weft info: what a model is, or an object file that `weft compile` wrote.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,11 +7,13 @@
 #include <optional>
 
 #include "api/state.h"
+#include "base/bytes.h"
 #include "cli/commands.h"
 #include "cli/errors.h"
 #include "cli/model.h"
 #include "cli/options.h"
 #include "cli/table.h"
+#include "codegen/llvm/codegen.h"
 #include "cost/cost.h"
 #include "frontend/onnx/reader/reader.h"
 #include "frontend/onnx/reader/validate.h"
@@ -197,8 +199,23 @@ Result<void> print_cost(const ModelArguments& arguments) {
   return {};
 }
 
+void print_object(const codegen::ObjectInfo& object) {
+  const Machine& machine = object.machine;
+  fmt::print("object      machine code for {} ({})\nvectors     {} bits\nneeds       {}\n", machine.name, machine.arch,
+             machine.vector_bits, machine.features.empty() ? "nothing else" : joined(machine.features, " "));
+  const auto runs = check_runs_on(machine, measured_machine());
+  fmt::print("runs here   {}\n", runs.ok() ? std::string("yes") : std::string("no: ") + runs.error().what());
+  fmt::print("kernels     {}\n", object.symbols.size());
+  for (const std::string& symbol : object.symbols) fmt::print("            {}\n", symbol);
+}
+
 Result<int> info_of(const ModelArguments& arguments) {
   WEFT_TRY(require_file(arguments.path));
+  const auto file = WEFT_TRY(MappedFile::open(arguments.path));
+  if (file->text().starts_with("\x7f" "ELF")) {
+    print_object(WEFT_TRY(codegen::object_info(file->text())));
+    return kSuccess;
+  }
   const onnx::Model model = WEFT_TRY(onnx::read_model_file(arguments.path));
   WEFT_TRY(onnx::validate(model));
   std::vector<std::string> opsets;

@@ -23,7 +23,7 @@ constexpr Command kCommands[] = {
     {"verify", "compares compiled code with the reference interpreter", add_verify},
     {"diff", "finds the first value that compiled code gets wrong", add_diff},
     {"check", "lists all that stands in the way of running a model", add_check},
-    {"info", "says what a model is: inputs, outputs, operators, weights", add_info},
+    {"info", "says what a model is: inputs, outputs, operators, weights; or what an object file needs", add_info},
     {"bench", "measures a model: time, memory, work", add_bench},
     {"explain", "says what became of a model's operators, kernel by kernel", add_explain},
     {"compile", "prints what each stage of the compiler makes of a model", add_compile},

@@ -7,6 +7,7 @@
 
 #include "api/specialise.h"
 #include "api/state.h"
+#include "base/machine.h"
 #include "base/npy.h"
 #include "base/text.h"
 #include "cli/defaults.h"
@@ -138,7 +139,7 @@ void add_run_options(CLI::App& app, ModelArguments& a) {
 }
 
 void add_cpu_option(CLI::App& app, std::string& cpu) {
-  add_option(app, "--cpu", cpu, "use no more than x86-64, x86-64-v2, x86-64-v3 or x86-64-v4 has");
+  add_option(app, "--cpu", cpu, "use no more than this CPU has: x86-64-v2, x86-64-v3 ... (docs/cpus.md)");
 }
 
 void add_target_option(CLI::App& app, std::string& target) {
@@ -163,7 +164,9 @@ Result<Model> load_model(const ModelArguments& a) {
   WEFT_TRY(require_target(a.target));
   WEFT_TRY(require_passes(a.passes_off));
   WEFT_TRY(require_one_of("precision", a.precision, {"highest", "high", "medium"}));
-  WEFT_TRY(require_one_of("CPU level", a.cpu, {"native", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"}));
+  std::vector<std::string> cpus = cpu_names();
+  cpus.push_back("native");
+  WEFT_TRY(require_one_of("CPU", a.cpu, cpus));
   WEFT_TRY(require_one_of("weights", a.weights, {"f32", "bf16", "int8"}));
   const Sizes dims = WEFT_TRY(parse_dims(a.dims));
   LoadOptions options;

@@ -114,6 +114,7 @@ Result<void> Code::finish(Batch& batch) {
   if (!batch.from_cache && setup_.cache) cache_.put(key_of(batch), batch.objects);
   std::vector<runtime::KernelFn> functions;
   auto loaded = [&]() -> Result<codegen::LoadedCode> {
+    if (!setup_.load) return codegen::LoadedCode();
     Clock clock(times.link_ms);
     codegen::LoadedCode code = WEFT_TRY(codegen::LoadedCode::load(batch.objects));
     for (std::int32_t k : batch.kernels) functions.push_back(WEFT_TRY(code.lookup(setup_.symbols[k])));
@@ -121,7 +122,7 @@ Result<void> Code::finish(Batch& batch) {
   }();
   if (!loaded.ok()) return loaded.error();
   std::lock_guard<std::mutex> lock(mutex_);
-  loaded_.push_back(std::move(*loaded));
+  if (setup_.load) loaded_.push_back(std::move(*loaded));
   for (std::size_t i = 0; i < functions.size(); ++i) {
     functions_[batch.kernels[i]].store(functions[i], std::memory_order_release);
   }

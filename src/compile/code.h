@@ -41,6 +41,7 @@ class Code final : public runtime::KernelCode {
     Machine machine;
     int jobs = 1;
     bool cache = true;
+    bool load = true;                  // false: it is for another CPU
     // Where the tile programs are, or how they are made again when they come from the cache.
     std::function<Result<std::shared_ptr<const Tiles>>()> tiles;
   };

@@ -26,8 +26,9 @@ struct Options {
   bool tuned = true;               // schedules that were found by measuring are used, where there are some
   std::map<std::string, std::string> choices;  // by print_alike() of a group, those to use instead: print() of a candidate, or "" for none
   bool code = true;                // false: stop before machine code; the plan cannot run
+  bool load = true;                // false: machine code is not loaded: it is for another CPU; the plan cannot run
   // Called with what each stage made, as text: stage "graph", "loop", "schedule", "tile", "kernel",
-  // "llvm", "asm", "plan"; name of the item.
+  // "llvm", "asm", "plan"; name of the item. Of stage "object", with the bytes of an ELF object of all kernels.
   std::function<void(const std::string& stage, const std::string& name, const std::string& text)> dump;
   std::string dump_stages;         // which of them are wanted, separated by commas; empty: none
   Options();

@@ -27,6 +27,7 @@ std::string described(const schedule::Schedule& schedule) {
 KernelSet::KernelSet(const Options& options, Report& report) : options_(options), report_(report) {
   const codegen::TargetDesc target = codegen::target_for(options_.machine);
   key_.add(codegen::version());
+  key_.add(target.triple);
   key_.add(target.cpu);
   key_.add(target.features);
   key_.add(fmt::format("{} {}", machine().vector_bits, fmt::join(machine().features, ",")));
@@ -108,13 +109,17 @@ Result<void> KernelSet::build_for_target() {
 }
 
 Result<void> KernelSet::dump_code() const {
-  if (!wants("kernel") && !wants("llvm") && !wants("asm")) return {};
+  if (!wants("kernel") && !wants("llvm") && !wants("asm") && !wants("object")) return {};
   const std::vector<kernel::Function> functions = WEFT_TRY(lower_all());
   std::vector<codegen::Entry> listed;
   for (const auto& function : functions) listed.push_back({&function, function.name});
   const codegen::TargetDesc target = codegen::target_for(options_.machine);
   if (wants("llvm")) dump("llvm", "module", WEFT_TRY(codegen::emit_llvm_ir(listed, target)));
   if (wants("asm")) dump("asm", "module", WEFT_TRY(codegen::emit_assembly(listed, target)));
+  if (wants("object")) {
+    const codegen::Object object = WEFT_TRY(codegen::compile_object(listed, target));
+    dump("object", "module", std::string(object.begin(), object.end()));
+  }
   return {};
 }
 
@@ -127,6 +132,7 @@ Result<void> KernelSet::prepare(std::vector<Job>& jobs) {
   setup.machine = options_.machine;
   setup.jobs = options_.jobs > 0 ? options_.jobs : runtime::decide_threads().threads;
   setup.cache = options_.cache;
+  setup.load = options_.load;
   setup.tiles = [tiles = std::shared_ptr<const Tiles>(tiles_)]() -> Result<std::shared_ptr<const Tiles>> { return tiles; };
   code_ = std::make_shared<Code>(std::move(setup));
   for (std::int32_t k = 0; k < size(); ++k) {

@@ -9,13 +9,21 @@
 
 namespace weft::target {
 
-std::span<const Info> all() {
-  static const Info targets[]{
+namespace {
+
+std::vector<Info>& table() {
+  static std::vector<Info> targets{
       {"cpu", "this machine's cores, through LLVM", nullptr, nullptr},
       {"opencl", "an OpenCL device; opencl:1 is the second one", open_opencl, opencl_devices},
   };
   return targets;
 }
+
+}  // namespace
+
+std::span<const Info> all() { return table(); }
+
+void add(const Info& info) { table().push_back(info); }
 
 Result<std::shared_ptr<const Target>> open(std::string_view name) {
   const std::size_t colon = name.find(':');

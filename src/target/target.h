@@ -32,6 +32,7 @@ struct Info {
   Result<std::vector<std::string>> (*devices)();               // their names; an error says what is missing
 };
 std::span<const Info> all();
+void add(const Info& info);  // one of the program's own; before threads start
 
 // "cpu", "opencl", "opencl:1" (the second device). Null for cpu.
 Result<std::shared_ptr<const Target>> open(std::string_view name);

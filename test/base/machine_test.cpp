@@ -39,6 +39,38 @@ TEST(Machine, LevelsCutDown) {
   EXPECT_FALSE(restrict_to_level(m, "x86-64-v9"));
 }
 
+TEST(Machine, EveryNameIsAMachineThatRunsItsOwnCode) {
+  for (const std::string& name : cpu_names()) {
+    const Machine m = cpu_named(name).value();
+    EXPECT_EQ(m.name, name);
+    EXPECT_GE(m.vector_bits, 128) << name;
+    EXPECT_GE(m.l2_bytes, m.l1_bytes) << name;
+    EXPECT_TRUE(std::is_sorted(m.features.begin(), m.features.end())) << name;
+    EXPECT_TRUE(check_runs_on(m, m).ok()) << name;
+  }
+  EXPECT_FALSE(cpu_named("native"));
+  EXPECT_EQ(cpu_named("neoverse-v1")->vector_bits, 256);
+  EXPECT_EQ(cpu_named("rv64gcv_zvl256b")->vector_bits, 256);
+  EXPECT_EQ(cpu_named("cortex-a76")->vector_registers, 32);
+  EXPECT_EQ(cpu_names("aarch64"), (std::vector<std::string>{"cortex-a76", "neoverse-v1"}));
+}
+
+TEST(Machine, WhatIsMissingIsNamed) {
+  const auto refusal = [](const char* needed, Machine here) {
+    const auto done = check_runs_on(cpu_named(needed).value(), here);
+    return done.ok() ? std::string() : std::string(done.error().what());
+  };
+  const Machine v3 = cpu_named("x86-64-v3").value();
+  EXPECT_EQ(refusal("x86-64-v2", v3), "");
+  EXPECT_NE(refusal("x86-64-v4", v3).find("avx512bw"), std::string::npos);
+  EXPECT_NE(refusal("cortex-a76", v3).find("aarch64"), std::string::npos);
+  Machine wider = cpu_named("neoverse-v1").value();
+  wider.vector_bits = 512;
+  EXPECT_NE(refusal("neoverse-v1", wider).find("256 bits"), std::string::npos);
+  EXPECT_EQ(refusal("cortex-a76", wider), "");
+  EXPECT_NE(refusal("rv64gcv_zvl256b", cpu_named("rv64gcv").value()).find("zvl256b"), std::string::npos);
+}
+
 TEST(Machine, FeaturesAreTakenAwayWithWhatNeedsThem) {
   Machine m;
   m.features = {"amx-bf16", "amx-tile", "avx", "avx2", "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl", "avx512vnni", "avxvnni", "fma", "sse4.2"};

@@ -61,6 +61,30 @@ class Commands : public testing::Test {
   fs::path folder_;
 };
 
+TEST_F(Commands, CompileWritesObjectsForOtherCpus) {
+  const std::string file = (folder_ / "model.o").string();
+  for (const char* model : {"attention", "control", "mlp"}) {
+    for (const char* cpu : {"x86-64-v2", "x86-64-v4", "cortex-a76", "neoverse-v1", "rv64gcv", "rv64gcv_zvl256b"}) {
+      const Ran made = weft(std::string("compile " WEFT_SOURCE_DIR "/test/models/") + model + ".onnx --emit object --cpu " + cpu + " -o " + file);
+      ASSERT_EQ(made.code, 0) << model << cpu << made.err;
+      const Ran said = weft("info " + file);
+      EXPECT_EQ(said.code, 0) << said.err;
+      EXPECT_THAT(said.out, HasSubstr(std::string("machine code for ") + cpu));
+    }
+  }
+  EXPECT_THAT(weft("info " + file).out, AllOf(HasSubstr("zvl256b"), HasSubstr("runs here   no"), HasSubstr("dot_")));
+  const Ran listed = weft("compile " + kRelu + " --emit asm --cpu neoverse-v1 -o " + file);
+  EXPECT_EQ(listed.code, 0) << listed.err;
+  EXPECT_THAT(slurp(file), HasSubstr("ptrue"));
+  EXPECT_EQ(weft("compile " + kRelu + " --cpu rv64gcv").code, 0);
+  expect_usage_error("compile " + kRelu + " --emit object", "-o FILE");
+  expect_usage_error("compile " + kRelu + " -o " + file, "--emit object");
+  expect_usage_error("compile " + kRelu + " --cpu cortex-a77", "cortex-a76");
+  const Ran refused = weft("run " + kRelu + " --cpu cortex-a76");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("wrong-cpu"), HasSubstr("aarch64")));
+}
+
 TEST_F(Commands, UsageErrorsAreOneLineWithASuggestion) {
   expect_usage_error("", "'weft help'");
   expect_usage_error("rnu x", "did you mean 'run'?");

@@ -112,6 +112,7 @@ Result<CompiledKernel> Kernel::compile(const CompileOptions& options) const {
     compiled->threads = options.threads;
     if (options.target == "ref") return CompiledKernel{std::move(compiled)};
     const compiler::Options how = WEFT_TRY(compiler_options(options));
+    WEFT_TRY(require_here(how));
     const kernel::Function function = WEFT_TRY(lowered(*state, how));
     if (how.target) {
       compiled->device = how.target->device();

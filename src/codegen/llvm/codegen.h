@@ -22,11 +22,11 @@ struct TargetDesc {
   std::string triple;
   std::string cpu;       // for tuning only: what may be used is in `features`
   std::string features;  // "+avx2,-avx512f,..."
-  friend bool operator==(const TargetDesc&, const TargetDesc&) = default;
+  Machine machine = {};  // what objects say that they need; of SVE the code counts on its vector_bits
 };
 
 const TargetDesc& host_target();  // the running CPU, by its feature bits
-TargetDesc target_for(const Machine& machine);  // of the running CPU's architecture, with the machine's features alone
+TargetDesc target_for(const Machine& machine);  // with the machine's features alone
 std::string version();            // of LLVM and of what else shapes the code; part of cache keys
 
 // A function under the symbol name that the caller chose for it, unique in its object.
@@ -53,7 +53,15 @@ Result<std::string> emit_assembly(std::span<const Entry> entries, const TargetDe
 // May be called from several threads at once.
 Result<Object> compile_object(std::span<const Entry> entries, const TargetDesc& target, const Options& options = {});
 
-// Machine code in memory, until destroyed. The objects' bytes are not needed after load().
+// What an object says of itself, in a note of its own (section .note.weft, as `readelf -n` shows).
+struct ObjectInfo {
+  Machine machine;                   // name, architecture, features and the width of its vectors
+  std::vector<std::string> symbols;  // of its kernels
+};
+Result<ObjectInfo> object_info(std::span<const char> object);
+
+// Machine code in memory, until destroyed. The objects' bytes are not needed after load(). Those that need a CPU unlike
+// this one are refused.
 class LoadedCode {
  public:
   static Result<LoadedCode> load(std::span<const Object> objects, Timing* timing = nullptr);

@@ -14,6 +14,7 @@
 #include <llvm/Target/TargetMachine.h>
 
 #include "codegen/llvm/emit/emitter.h"
+#include "codegen/llvm/note.h"
 #include "codegen/llvm/target.h"
 
 namespace weft::codegen {
@@ -39,10 +40,19 @@ struct Unit {
   std::string run_codegen(llvm::CodeGenFileType kind);
 };
 
-Isa isa_of(const llvm::TargetMachine& machine) {
+Isa isa_of(const llvm::TargetMachine& machine, const TargetDesc& target) {
   const llvm::MCSubtargetInfo& subtarget = *machine.getMCSubtargetInfo();
-  if (!machine.getTargetTriple().isX86()) return {};
   Isa isa;
+  if (machine.getTargetTriple().isAArch64()) {
+    isa.fma = isa.f16c = isa.nan_max = true;
+    if (subtarget.checkFeatures("+sve")) isa.sve_bits = target.machine.vector_bits;
+    isa.vector_divide = isa.sve_bits > 0;
+  } else if (machine.getTargetTriple().isRISCV()) {
+    isa.fma = subtarget.checkFeatures("+d");
+    isa.vector_divide = subtarget.checkFeatures("+v");
+    isa.f16c = subtarget.checkFeatures("+zfhmin,+zvfhmin");
+  }
+  if (!machine.getTargetTriple().isX86()) return isa;
   isa.avx512 = subtarget.checkFeatures("+avx512f,+avx512vl,+avx512dq,+avx512bw");
   isa.fma = subtarget.checkFeatures("+fma") || isa.avx512;
   isa.f16c = subtarget.checkFeatures("+f16c") || isa.avx512;
@@ -55,13 +65,14 @@ Result<void> Unit::emit(std::span<const Entry> entries, const TargetDesc& target
   module = std::make_unique<llvm::Module>("weft", context);
   module->setTargetTriple(machine->getTargetTriple());
   module->setDataLayout(machine->createDataLayout());
-  const Isa isa = isa_of(*machine);
+  const Isa isa = isa_of(*machine, target);
   for (const Entry& entry : entries) {
     WEFT_TRY(check_types(*entry.function));
     if (module->getFunction(entry.symbol)) return internal_error("two kernels are called " + entry.symbol);
     llvm::IRBuilder<> builder(context);
     WEFT_TRY(Emitter(*module, builder, isa, *entry.function).run(entry.symbol));
   }
+  add_note(*module, target.machine);
   if (!verify) return {};
   std::string text;
   llvm::raw_string_ostream stream(text);

@@ -8,6 +8,7 @@
 #include <llvm/Support/MemoryBuffer.h>
 
 #include "base/log.h"
+#include "codegen/llvm/note.h"
 #include "codegen/llvm/target.h"
 #include "runtime/object.h"
 
@@ -74,6 +75,7 @@ Result<void> LoadedCode::link(std::span<const Object> objects) {
 
 Result<LoadedCode> LoadedCode::load(std::span<const Object> objects, Timing* timing) {
   const auto start = std::chrono::steady_clock::now();
+  for (const Object& object : objects) WEFT_TRY(check_runs_on(WEFT_TRY(read_note(object)), measured_machine()));
   LoadedCode code;
   code.impl_ = std::make_shared<Impl>();
   std::vector<ByteSpan> bytes;

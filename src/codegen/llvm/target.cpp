@@ -21,6 +21,57 @@ namespace {
 // The scheduler and loop strength reduction undo the order that the emitter chose: GEMM loops then spill.
 constexpr const char* switched_off[][2] = {{"enable-misched", "false"}, {"disable-lsr", "true"}};
 
+// Setting one up costs time and memory: that waits until code for it is asked for.
+struct Architecture {
+  const char* name;      // as in Machine::arch
+  const char* triple;
+  const char* cpu;       // the plain one: what may be used is listed
+  const char* features;  // besides the machine's
+  void (*initialize)();
+};
+
+#define WEFT_INITIALIZE(target)           \
+  [] {                                    \
+    LLVMInitialize##target##TargetInfo(); \
+    LLVMInitialize##target##Target();     \
+    LLVMInitialize##target##TargetMC();   \
+    LLVMInitialize##target##AsmPrinter(); \
+  }
+
+// As many as the build links: cmake/WeftDependencies.cmake.
+constexpr Architecture kArchitectures[] = {
+#ifdef WEFT_LLVM_X86
+    {"x86-64", "x86_64-unknown-linux-gnu", "x86-64", "-prefer-256-bit", WEFT_INITIALIZE(X86)},
+#endif
+#ifdef WEFT_LLVM_AArch64
+    {"aarch64", "aarch64-unknown-linux-gnu", "generic", "", WEFT_INITIALIZE(AArch64)},
+#endif
+#ifdef WEFT_LLVM_RISCV
+    {"riscv64", "riscv64-unknown-linux-gnu", "generic-rv64", "", WEFT_INITIALIZE(RISCV)},
+#endif
+};
+
+const Architecture* architecture(const std::string& name) {
+  const auto* found = std::find_if(std::begin(kArchitectures), std::end(kArchitectures),
+                                   [&](const Architecture& a) { return name == a.name; });
+  return found == std::end(kArchitectures) ? nullptr : found;
+}
+
+// Of the triple, when it is one of another architecture than this process's.
+void initialize_other(const llvm::Triple& triple) {
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> lock(mutex);
+  for (const Architecture& a : kArchitectures) {
+    if (llvm::Triple(a.triple).getArch() == triple.getArch()) a.initialize();
+  }
+}
+
+std::string with_sign(const std::vector<std::string>& features) {
+  std::string text;
+  for (const std::string& feature : features) text += (text.empty() ? "+" : ",+") + feature;
+  return text;
+}
+
 }  // namespace
 
 void initialize_llvm() {
@@ -36,7 +87,7 @@ void initialize_llvm() {
   });
 }
 
-std::string version() { return "llvm " LLVM_VERSION_STRING " less misched=0 lsr=0 emitter=1"; }
+std::string version() { return "llvm " LLVM_VERSION_STRING " less misched=0 lsr=0 emitter=2"; }
 
 const TargetDesc& host_target() {
   static const TargetDesc target = [] {
@@ -46,7 +97,7 @@ const TargetDesc& host_target() {
     }
     features.push_back("-prefer-256-bit");  // some CPUs' names bring it; kernels state their width
     std::sort(features.begin(), features.end());
-    TargetDesc result{llvm::sys::getProcessTriple(), llvm::sys::getHostCPUName().str(), ""};
+    TargetDesc result{llvm::sys::getProcessTriple(), llvm::sys::getHostCPUName().str(), "", measured_machine()};
     for (const auto& feature : features) result.features += (result.features.empty() ? "" : ",") + feature;
     return result;
   }();
@@ -54,15 +105,19 @@ const TargetDesc& host_target() {
 }
 
 TargetDesc target_for(const Machine& machine) {
-  if (machine.features == measured_machine().features) return host_target();
-  TargetDesc result{host_target().triple, "x86-64", "-prefer-256-bit"};
-  for (const std::string& feature : machine.features) result.features += ",+" + feature;
+  const Machine& host = host_target().machine;
+  if (machine.arch == host.arch && machine.features == host.features && machine.vector_bits == host.vector_bits) return host_target();
+  const Architecture* arch = architecture(machine.arch);
+  if (arch == nullptr) return {machine.arch, "", with_sign(machine.features), machine};
+  TargetDesc result{machine.arch == host.arch ? host_target().triple : arch->triple, arch->cpu, with_sign(machine.features), machine};
+  if (*arch->features != 0) result.features += (result.features.empty() ? "" : ",") + std::string(arch->features);
   return result;
 }
 
 Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const TargetDesc& desc) {
   initialize_llvm();
   const llvm::Triple triple(desc.triple);
+  if (triple.getArch() != llvm::Triple(host_target().triple).getArch()) initialize_other(triple);
   std::string error;
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target) return unsupported("target", "this build generates no code for " + desc.triple);

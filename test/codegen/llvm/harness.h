@@ -1,14 +1,20 @@
-// Builds kernels instruction by instruction, without a builder that would fold or move anything, and runs them.
+// Builds kernels instruction by instruction, without a builder that would fold or move anything, and runs them: here, or
+// on the emulated CPU that WEFT_CROSS names (cross/server.h).
 #pragma once
 
+#include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "codegen/llvm/codegen.h"
+#include "codegen/llvm/cross/server.h"
 
 namespace weft::codegen::test {
 
@@ -23,6 +29,7 @@ class Guarded {
       : dtype_(dtype), elements_(elements), bytes_(guard * 2 + elements * bits(dtype) / 8, pattern) {}
   void* data() { return bytes_.data() + guard; }
   const void* data() const { return bytes_.data() + guard; }
+  std::vector<unsigned char>& bytes() { return bytes_; }  // guards included
   std::int64_t elements() const { return elements_; }
   DType dtype() const { return dtype_; }
   Scalar at(std::int64_t i) const { return load_scalar(dtype_, data(), i); }
@@ -41,8 +48,9 @@ class Guarded {
     return true;
   }
 
- private:
   static constexpr int guard = 256;
+
+ private:
   static constexpr unsigned char pattern = 0xA5;
   DType dtype_;
   std::int64_t elements_;
@@ -94,28 +102,72 @@ class Maker : public ssa::FunctionBuilder {
   static std::uint16_t id(Op o) { return static_cast<std::uint16_t>(o); }
 };
 
+inline std::shared_ptr<cross::Server> emulated_cpu() {  // null: kernels run here
+  static const std::shared_ptr<cross::Server> server = []() -> std::shared_ptr<cross::Server> {
+    const char* wanted = std::getenv("WEFT_CROSS");
+    if (wanted == nullptr) return nullptr;
+    for (const cross::Emulated& e : cross::emulated()) {
+      if (std::string(wanted) == e.name) return cross::Server::start(e).value();
+    }
+    throw std::runtime_error(std::string("no emulated CPU ") + wanted);
+  }();
+  return server;
+}
+
+inline TargetDesc tested_target() { return emulated_cpu() ? target_for(emulated_cpu()->machine()) : host_target(); }
+
 struct Compiled {
-  LoadedCode code;
+  std::optional<LoadedCode> code;
+  std::int64_t emulated = 0;  // the kernel's place
   std::int64_t scratch = 0;
 
   std::int64_t run(std::vector<Guarded*> buffers, std::vector<std::int64_t> sizes = {}, std::int64_t begin = 0,
                    std::int64_t end = 1) const {
+    if (!code) return run_emulated(buffers, sizes, begin, end);
     std::vector<void*> pointers;
     for (Guarded* b : buffers) pointers.push_back(b->data());
     std::vector<char> memory(scratch + 64);
     const auto at = (reinterpret_cast<std::uintptr_t>(memory.data()) + 63) / 64 * 64;
     std::int64_t status = 0;
-    code.lookup("k").value()(pointers.data(), sizes.data(), begin, end, reinterpret_cast<void*>(at), &status);
+    code->lookup("k").value()(pointers.data(), sizes.data(), begin, end, reinterpret_cast<void*>(at), &status);
+    return status;
+  }
+
+ private:
+  // Buffers go there with their guards, and come back.
+  std::int64_t run_emulated(const std::vector<Guarded*>& buffers, const std::vector<std::int64_t>& sizes, std::int64_t begin,
+                            std::int64_t end) const {
+    cross::Server& server = *emulated_cpu();
+    std::vector<std::int64_t> places, data;
+    for (Guarded* b : buffers) {
+      places.push_back(server.allocate(static_cast<std::int64_t>(b->bytes().size())).value());
+      data.push_back(places.back() + Guarded::guard);
+      std::memcpy(server.at(places.back()), b->bytes().data(), b->bytes().size());
+    }
+    places.push_back(server.allocate(scratch).value());
+    const std::int64_t status = server.run(emulated, data, sizes, begin, end, places.back()).value();
+    for (std::size_t k = 0; k < buffers.size(); ++k) {
+      std::memcpy(buffers[k]->bytes().data(), server.at(places[k]), buffers[k]->bytes().size());
+    }
+    for (std::int64_t place : places) server.free(place);
     return status;
   }
 };
 
-inline Compiled build(const ssa::Function& function, const TargetDesc& target = host_target()) {
+inline Compiled build(const ssa::Function& function, const TargetDesc& target = tested_target()) {
   const Entry entry{&function, "k"};
   Options options;
   options.verify = true;
   const std::vector<Object> objects = {compile_object({&entry, 1}, target, options).value()};
-  return {LoadedCode::load(objects).value(), scratch_bytes(function)};
+  Compiled compiled;
+  compiled.scratch = scratch_bytes(function);
+  if (emulated_cpu()) {
+    const std::string symbol = "k";
+    compiled.emulated = emulated_cpu()->load(objects[0], {&symbol, 1}).value()[0];
+  } else {
+    compiled.code = LoadedCode::load(objects).value();
+  }
+  return compiled;
 }
 
 }  // namespace weft::codegen::test

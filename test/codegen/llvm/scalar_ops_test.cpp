@@ -134,11 +134,17 @@ void check_all(const TargetDesc& target, const std::vector<int>& lanes_list) {
   }
 }
 
+// See cross/old-qemu.md.
+bool emulator_dies_of(DType from, DType to) {
+  static const bool old = std::getenv("WEFT_CROSS_OLD_QEMU") != nullptr;
+  return old && is_float(from) && is_int(to) && (bits(from) == 64 ? bits(to) <= 32 : bits(to) == 64);
+}
+
 void check_casts(const TargetDesc& target, const std::vector<int>& lanes_list) {
   for (DType from : all_dtypes) {
     for (DType to : all_dtypes) {
       for (int lanes : lanes_list) {
-        check_case({S::Cast, from, to}, lanes, target);
+        if (lanes == 0 || !emulator_dies_of(from, to)) check_case({S::Cast, from, to}, lanes, target);
         if (bits(from) == bits(to)) check_case({S::Bitcast, from, to}, lanes, target);
       }
     }
@@ -185,9 +191,9 @@ void check_ldexp(const TargetDesc& target) {
   }
 }
 
-TEST(ScalarOps, MatchEvaluation) { check_all(host_target(), widths); }
-TEST(ScalarOps, CastsMatchEvaluation) { check_casts(host_target(), widths); }
-TEST(ScalarOps, LdexpForAnyExponent) { check_ldexp(host_target()); }
+TEST(ScalarOps, MatchEvaluation) { check_all(tested_target(), widths); }
+TEST(ScalarOps, CastsMatchEvaluation) { check_casts(tested_target(), widths); }
+TEST(ScalarOps, LdexpForAnyExponent) { check_ldexp(tested_target()); }
 
 #if defined(__x86_64__)
 TEST(ScalarOps, MatchEvaluationWithoutFma) { check_all(sse4_target(), std::vector<int>{0, 4}); }

@@ -81,6 +81,7 @@ Value* Emitter::binary_float(ScalarOp op, Value* a, Value* b) {
 // x86's max gives the second operand when either is NaN, which is this select. A NaN in the second comes through; one
 // in the first needs a second select, unless the first is a constant.
 Value* Emitter::max_min_float(bool max, Value* a, Value* b) {
+  if (isa_.nan_max) return b_.CreateBinaryIntrinsic(max ? Intrinsic::maximum : Intrinsic::minimum, a, b);
   if (llvm::isa<llvm::Constant>(b)) std::swap(a, b);
   Value* ordered = max ? b_.CreateFCmpOGT(a, b) : b_.CreateFCmpOLT(a, b);
   Value* result = b_.CreateSelect(ordered, a, b);

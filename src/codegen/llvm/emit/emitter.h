@@ -34,6 +34,9 @@ struct Isa {
   bool avx512 = false;  // with VL, DQ and BW: all vector widths, all element types
   bool fma = false;
   bool f16c = false;    // conversions between f16 and f32
+  bool nan_max = false; // a max and a min that give NaN when either operand is
+  bool vector_divide = false;  // of integers
+  int sve_bits = 0;     // of the scalable vectors of AArch64, exactly; 0: not used
 };
 
 class Emitter {

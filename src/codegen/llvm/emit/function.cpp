@@ -50,6 +50,10 @@ void Emitter::open_frame(const std::string& symbol) {
   auto* type = llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, i64, i64, ptr, ptr}, false);
   fn_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, symbol, module_);
   fn_->addFnAttr(llvm::Attribute::NoUnwind);
+  if (isa_.sve_bits > 0) {  // fixed vectors up to that width then are registers
+    const auto times = static_cast<unsigned>(isa_.sve_bits / 128);
+    fn_->addFnAttr(llvm::Attribute::getWithVScaleRangeArgs(module_.getContext(), times, times));
+  }
   fn_->addParamAttr(4, llvm::Attribute::getWithAlignment(module_.getContext(), llvm::Align(on_chip_align)));
   b_.SetInsertPoint(new_block("entry"));
   std::int64_t offset = 0;

@@ -80,11 +80,11 @@ Value* Emitter::shift(ScalarOp op, DType t, Value* a, Value* b) {
   return b_.CreateSelect(inside, shifted, same_number(a, 0));
 }
 
-// a / b towards zero for b that is neither 0 nor -1 (signed). No processor here divides integer vectors: up to 32 bits
-// the quotient of floats with twice the digits, truncated, is exact.
+// a / b towards zero for b that is neither 0 nor -1 (signed). Where there is no division of integer vectors: up to 32
+// bits the quotient of floats with twice the digits, truncated, is exact.
 Value* Emitter::quotient(DType t, Value* a, Value* b) {
   const bool sign = is_signed_int(t);
-  if (a->getType()->isVectorTy() && bits(t) <= 32 && !llvm::isa<llvm::Constant>(b)) {
+  if (!isa_.vector_divide && a->getType()->isVectorTy() && bits(t) <= 32 && !llvm::isa<llvm::Constant>(b)) {
     llvm::Type* real = a->getType()->getWithNewType(bits(t) <= 16 ? b_.getFloatTy() : b_.getDoubleTy());
     llvm::Type* whole = a->getType()->getWithNewType(b_.getInt32Ty());
     auto to_real = [&](Value* x) {
