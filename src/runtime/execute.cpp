@@ -249,11 +249,17 @@ struct LaunchContext {
   std::byte* scratch;
   std::int64_t scratch_stride;
   std::int64_t* status;
+  const GuardedLaunch* guarded = nullptr;
 };
 
 void run_range(void* context, std::int64_t begin, std::int64_t end, int worker) {
   auto* c = static_cast<LaunchContext*>(context);
   c->fn(c->buffers, c->sizes, begin, end, c->scratch + worker * c->scratch_stride, c->status);
+}
+
+void run_range_guarded(void* context, std::int64_t begin, std::int64_t end, int worker) {
+  auto* c = static_cast<LaunchContext*>(context);
+  c->fn(c->guarded->buffers(), c->sizes, begin, end, c->guarded->scratch(worker), c->status);
 }
 
 }  // namespace
@@ -290,11 +296,36 @@ Result<void> Run::launch_here(const Launch& launch, const LaunchSizes& sizes) {
   const std::int32_t number = launch.variants[sizes.variant].kernel;
   const KernelEntry& kernel = plan_.kernels[number];
   std::int64_t status = 0;
-  LaunchContext context{kernel.fn != nullptr ? kernel.fn : WEFT_TRY(made(number)), arguments.data(),        sizes.sizes.data(),
-                        memory_->scratch, aligned(kernel.scratch), &status};
-  parallel_for(sizes.grid, std::min(fair_share(threads_), sizes.threads), run_range, &context);
+  LaunchContext context{kernel.fn != nullptr ? kernel.fn : WEFT_TRY(made(number)),
+                        arguments.data(),
+                        sizes.sizes.data(),
+                        memory_->scratch,
+                        aligned(kernel.scratch),
+                        &status};
+  const int threads = std::min(fair_share(threads_), sizes.threads);
+  if (const auto side = guard_side()) {
+    const GuardedLaunch guarded(kernel.symbol, WEFT_TRY(guarded_buffers(launch, kernel)), kernel.scratch, threads, *side);
+    context.guarded = &guarded;
+    parallel_for(sizes.grid, threads, run_range_guarded, &context);
+  } else {
+    parallel_for(sizes.grid, threads, run_range, &context);
+  }
   if (status != 0) return failed_check(launch, status);
   return {};
+}
+
+Result<std::vector<GuardedBuffer>> Run::guarded_buffers(const Launch& launch, const KernelEntry& kernel) const {
+  std::vector<GuardedBuffer> buffers;
+  for (std::size_t b = 0; b < launch.buffers.size(); ++b) {
+    SlotId s = launch.buffers[b];
+    while (plan_.slots[s].kind == Slot::Kind::Alias) s = plan_.slots[s].index;
+    const Slot& slot = plan_.slots[s];
+    const std::int64_t size = slot.kind == Slot::Kind::Constant
+                                  ? static_cast<std::int64_t>(plan_.constants[slot.index].byte_size())
+                                  : WEFT_TRY(bytes(s));
+    buffers.push_back({memory_->arguments[b], size, kernel.written[b]});
+  }
+  return buffers;
 }
 
 Error failed_check(const Launch& launch, std::int64_t code) {

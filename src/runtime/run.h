@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/execute.h"
+#include "runtime/guard.h"
 #include "runtime/mirror.h"
 
 namespace weft::runtime {
@@ -86,6 +87,7 @@ class Run {
   Result<void> launch(const Launch& launch, const LaunchSizes& known, std::size_t k);
   Result<void> launch_here(const Launch& launch, const LaunchSizes& sizes);
   Result<KernelFn> made(std::int32_t kernel);
+  Result<std::vector<GuardedBuffer>> guarded_buffers(const Launch& launch, const KernelEntry& kernel) const;
   Result<void> host(const HostCall& call);
   // device_run.cpp
   Result<void> prepare_device();
