@@ -86,7 +86,8 @@ class WEFT_API Program {
   const CompileStats& stats() const;
 
   // In the order of inputs(). Fails on wrong types and shapes (named), on sizes outside their range, on indices out of
-  // range in the data.
+  // range in the data. Sizes of two names that meet in one operator are compiled as equal; the first run in which one of
+  // them is 1 and is spread along the other compiles a variant for its sizes (a few are kept), and takes as long.
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs, const RunOptions& options = {}) const;
   // The same, writing into `outputs`: tensors of the right type and shape over the caller's memory
   // (Tensor::mutable_view), or undefined ones, which are made.

@@ -26,6 +26,7 @@ struct Model::State {
   const std::shared_ptr<const graph::Graph>& graph() const;
   bool is_imported() const { return graph_ != nullptr; }
   Result<void> import();                                      // now, with the ports
+  void set_source(const onnx::Model& source) { source_ = source; }  // what import() imports, instead of the file
   void set_graph(std::shared_ptr<const graph::Graph> graph);  // of a model that comes from no file
 
  private:
@@ -36,6 +37,16 @@ struct Model::State {
   mutable std::shared_ptr<const graph::Graph> graph_;
 };
 
+// The same model, imported otherwise.
+Result<Model> import_again(const Model& model, const onnx::ImportOptions& how);
+
+// A program of the same model for sizes that it does not take, compiled by the first run that needs it.
+struct Variant {
+  std::vector<std::vector<std::int64_t>> shapes;  // of the inputs
+  std::once_flag once;
+  Result<Program> program = Program();
+};
+
 struct Program::State {
   std::shared_ptr<const Model::State> model;
   std::string target;
@@ -44,10 +55,12 @@ struct Program::State {
   std::unique_ptr<const runtime::Executable> executable; // cpu
   CompileStats stats;
   double find_ms = 0, store_ms = 0;                       // in the cache
+  CompileOptions options;
   // Without forms of operators that need finite values: made when a run first meets one that is not.
-  CompileOptions exact_options;
   mutable std::once_flag exact_once;
   mutable Result<Program> exact = Program();
+  mutable std::mutex variants_mutex;
+  mutable std::vector<std::shared_ptr<Variant>> variants;  // the most recently used last
 };
 
 // The graph that the program's plan was made of. A program that came from the cache has none: it is made again.

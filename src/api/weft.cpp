@@ -1,7 +1,9 @@
 #include "weft/weft.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "api/specialise.h"
 #include "api/state.h"
 #include "api/stored.h"
 #include "base/knobs.h"
@@ -9,6 +11,7 @@
 #include "compile/limits.h"
 #include "frontend/onnx/reader/reader.h"
 #include "frontend/onnx/reader/validate.h"
+#include "transform/choices.h"
 
 namespace weft {
 
@@ -53,6 +56,59 @@ Result<void> deliver(std::vector<Tensor> results, const std::vector<Port>& ports
   return {};
 }
 
+constexpr std::size_t kRememberedVariants = 8;
+
+// The variant of a program for inputs of these shapes; compiled once, by whoever comes first.
+std::shared_ptr<Variant> variant_for(const Program::State& state, const std::vector<Tensor>& inputs) {
+  std::vector<std::vector<std::int64_t>> shapes;
+  for (const Tensor& t : inputs) shapes.push_back(t.shape());
+  std::lock_guard<std::mutex> lock(state.variants_mutex);
+  auto& all = state.variants;
+  auto known = std::find_if(all.begin(), all.end(), [&](const auto& v) { return v->shapes == shapes; });
+  if (known == all.end()) {
+    if (all.size() == kRememberedVariants) all.erase(all.begin());  // whoever runs it has a share in it
+    all.push_back(std::make_shared<Variant>());
+    all.back()->shapes = std::move(shapes);
+  } else {
+    std::rotate(known, known + 1, all.end());
+  }
+  return all.back();
+}
+
+Result<void> run_variant(const Program::State& state, const onnx::ImportOptions& how, const std::vector<Tensor>& inputs,
+                         std::vector<Tensor>& outputs, const RunOptions& options) {
+  const std::shared_ptr<Variant> variant = variant_for(state, inputs);
+  std::call_once(variant->once, [&] {
+    variant->program = at_the_edge([&]() -> Result<Program> {
+      return compile(WEFT_TRY(import_again(Model{state.model}, how)), state.options);
+    });
+  });
+  if (!variant->program.ok()) return variant->program.error();
+  return variant->program->run_into(inputs, outputs, options);
+}
+
+Result<void> run_exact(const Program::State& state, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs,
+                       const RunOptions& options) {
+  std::call_once(state.exact_once, [&] {
+    CompileOptions exact = state.options;
+    exact.passes_off.push_back("winograd");
+    state.exact = compile(Model{state.model}, exact);
+  });
+  if (!state.exact.ok()) return state.exact.error();
+  return state.exact->run_into(inputs, outputs, options);
+}
+
+Result<void> run_as_compiled(const Program::State& state, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs,
+                             const RunOptions& options) {
+  if (!state.executable) {
+    return deliver(WEFT_TRY(graph::interpret(*state.model->graph(), inputs)), state.model->outputs, outputs);
+  }
+  runtime::RunOptions how;
+  how.threads = state.threads;
+  how.stop = options.stop;
+  return state.executable->run(inputs, outputs, how);
+}
+
 }  // namespace
 
 const std::vector<Port>& Model::inputs() const { return state ? state->inputs : kNoPorts; }
@@ -63,7 +119,7 @@ const CompileStats& Program::stats() const { return state ? state->stats : kNoSt
 const char* version() { return "0.1.0"; }
 
 Result<onnx::Imported> Model::State::read() const {
-  {
+  if (!source_.graph) {
     compiler::Clock clock(load_ms);
     source_ = WEFT_TRY(onnx::read_model_file(path));
     WEFT_TRY(onnx::validate(source_));
@@ -117,6 +173,18 @@ Result<Model> load(const std::string& path, const LoadOptions& options) {
   });
 }
 
+Result<Model> import_again(const Model& model, const onnx::ImportOptions& how) {
+  return at_the_edge([&]() -> Result<Model> {
+    auto state = std::make_shared<Model::State>();
+    state->path = model.state->path;
+    state->how = how;
+    state->cache = false;
+    state->set_source(model.state->source());
+    WEFT_TRY(state->import());
+    return Model{std::move(state)};
+  });
+}
+
 Result<compiler::Options> compiler_options(const CompileOptions& options) {
   compiler::Options how;
   how.target = WEFT_TRY(target::open(options.target));
@@ -127,12 +195,14 @@ Result<compiler::Options> compiler_options(const CompileOptions& options) {
   if (!precision) {
     return user_error("unknown-precision", "there is no such precision")
         .found(options.precision)
-        .suggest("there is highest, high, medium");
+        .suggest("there is " + transform::listed(transform::kPrecisions, ", "));
   }
   how.passes.precision = *precision;
   const auto weights = transform::parse_weights(options.weights);
   if (!weights) {
-    return user_error("unknown-weights", "weights cannot be kept so").found(options.weights).suggest("there is f32, bf16, int8");
+    return user_error("unknown-weights", "weights cannot be kept so")
+        .found(options.weights)
+        .suggest("there is " + transform::listed(transform::kWeights, ", "));
   }
   how.passes.weights = *weights;
   how.tuned = options.tuned && knob_integer(Knob::Tuned) != 0;
@@ -167,11 +237,10 @@ Result<Program> compile(const Model& model, const CompileOptions& options) {
     state->model = model.state;
     state->target = options.target;
     state->threads = options.threads;
+    state->options = options;
     if (options.target == "ref") return Program{std::move(state)};
     const compiler::Options how = WEFT_TRY(compiler_options(options));
     WEFT_TRY(require_here(how));
-    state->exact_options = options;
-    state->exact_options.passes_off.push_back("winograd");
     bool found = false;
     {
       compiler::Clock clock(state->find_ms);
@@ -197,17 +266,11 @@ Result<void> Program::run_into(const std::vector<Tensor>& inputs, std::vector<Te
                                const RunOptions& options) const {
   return at_the_edge([&]() -> Result<void> {
     if (!state) return user_error("no-program", "this program was never compiled").suggest("use what weft::compile returns");
-    if (!state->executable) {
-      return deliver(WEFT_TRY(graph::interpret(*state->model->graph(), inputs)), state->model->outputs, outputs);
-    }
-    runtime::RunOptions how;
-    how.threads = state->threads;
-    how.stop = options.stop;
-    auto done = state->executable->run(inputs, outputs, how);
-    if (done.ok() || done.error().code() != "needs-exact") return done;
-    std::call_once(state->exact_once, [&] { state->exact = compile(Model{state->model}, state->exact_options); });
-    if (!state->exact.ok()) return state->exact.error();
-    return state->exact->run_into(inputs, outputs, options);
+    auto done = run_as_compiled(*state, inputs, outputs, options);
+    if (done.ok()) return done;
+    if (done.error().code() == "needs-exact") return run_exact(*state, inputs, outputs, options);
+    const auto how = fixing(Model{state->model}, inputs);
+    return how ? run_variant(*state, *how, inputs, outputs, options) : done;
   });
 }
 

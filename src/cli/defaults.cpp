@@ -7,6 +7,7 @@
 #include <set>
 
 #include "api/state.h"
+#include "cli/compared.h"
 #include "cli/table.h"
 #include "frontend/onnx/reader/reader.h"
 
@@ -21,11 +22,12 @@ bool gives_files(const ModelArguments& a) {
 }
 
 // The SPEC of --input NAME=SPEC.
-std::string spec_of(const ModelArguments& a, const std::string& name) {
+std::string spec_of(const ModelArguments& a, const onnx::Graph& graph, const onnx::ValueInfo& input) {
   for (const std::string& argument : a.inputs) {
-    if (argument.rfind(name + "=", 0) == 0) return argument.substr(name.size() + 1);
+    if (argument.rfind(input.name + "=", 0) == 0) return argument.substr(input.name.size() + 1);
   }
-  return "random";
+  const auto known = compared_with(graph, input.name);
+  return known ? std::to_string(*known) : "random";
 }
 
 std::string text(const Sizes& sizes) {
@@ -47,7 +49,7 @@ Result<std::map<std::string, Tensor>> declared_inputs(const onnx::Graph& graph, 
       const auto chosen = sizes.find(onnx::size_name(spec, info.name, d));
       shape.push_back(spec.value ? *spec.value : chosen == sizes.end() ? 1 : chosen->second);
     }
-    inputs[info.name] = WEFT_TRY(make_tensor(info.name, *info.type.elem, shape, spec_of(a, info.name)));
+    inputs[info.name] = WEFT_TRY(make_tensor(info.name, *info.type.elem, shape, spec_of(a, graph, info)));
   }
   return inputs;
 }
@@ -63,6 +65,14 @@ std::vector<std::string> open_sizes(const onnx::Graph& graph, const Sizes& given
   }
   for (const auto& [name, size] : given) names.erase(name);
   return {names.begin(), names.end()};
+}
+
+// Whether the model takes what the command line gives it: it may be imported for sizes that its operators then refuse.
+bool runs(const Model& model, const ModelArguments& a) {
+  const auto inputs = model_inputs(model, a);
+  if (!inputs.ok()) return false;
+  const auto program = compile(model, compile_options(a));
+  return program.ok() && program->run(*inputs).ok();
 }
 
 }  // namespace
@@ -94,7 +104,7 @@ Result<Specialised> load_by_defaults(const ModelArguments& a, const LoadOptions&
     sizes.insert(given.begin(), given.end());
     const auto inputs = WEFT_TRY(declared_inputs(*source.graph, a, sizes));
     Result<Specialised> loaded = load_for(a.path, options, inputs);
-    if (!loaded.ok()) continue;
+    if (!loaded.ok() || !runs(loaded->model, a)) continue;
     loaded->note = "compiled for default sizes and values of its inputs only " + text(sizes);
     return loaded;
   }

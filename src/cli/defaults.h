@@ -10,8 +10,8 @@ namespace weft::cli {
 // Sizes for these dimensions, in the order in which they are tried; those left out are the least that is allowed.
 std::vector<Sizes> size_choices(const std::vector<std::string>& names);
 
-// For a model that is refused for every size, as `why` says: loaded for default sizes and default values of its small
-// inputs. Gives `why` when none will do.
+// For a model that is refused for every size, as `why` says: loaded for the first default sizes and values of its small
+// inputs that it also runs with. Gives `why`, which names what to give, when none will do.
 Result<Specialised> load_by_defaults(const ModelArguments& arguments, const LoadOptions& options, const Error& why);
 
 struct Fitting {

@@ -11,6 +11,7 @@
 #include "api/state.h"
 #include "base/npy.h"
 #include "base/text.h"
+#include "cli/compared.h"
 #include "cli/errors.h"
 #include "cli/index_range.h"
 
@@ -205,7 +206,14 @@ Result<std::vector<Tensor>> make_inputs(const Model& model, const std::vector<st
     std::string spec = it == given.end() ? "random" : it->second.spec;
     if (spec == "random" && is_int(port.dtype)) {
       const graph::Graph& g = *model.state->graph();
-      if (const auto extent = index_extent(g, g.inputs()[i]); extent && *extent > 0) spec = fmt::format("range:0:{}", *extent);
+      const onnx::GraphPtr& source = model.state->source().graph;
+      const auto known = source ? compared_with(*source, port.name) : std::nullopt;
+      const auto extent = index_extent(g, g.inputs()[i]);
+      if (known) {
+        spec = std::to_string(*known);
+      } else if (extent && *extent > 0) {
+        spec = fmt::format("range:0:{}", *extent);
+      }
     }
     inputs.push_back(WEFT_TRY(make_tensor(port.name, port.dtype, shape, spec)));
   }

@@ -18,7 +18,7 @@
 #include "frontend/onnx/reader/reader.h"
 #include "frontend/onnx/reader/validate.h"
 #include "target/target.h"
-#include "transform/pipeline.h"
+#include "transform/choices.h"
 
 namespace weft::cli {
 namespace {
@@ -132,8 +132,8 @@ void add_run_options(CLI::App& app, ModelArguments& a) {
   add_option(app, "--threads", a.threads, "threads (default: as many as this process may use)", {0, 4096});
   add_option(app, "--off", a.passes_off, "a graph pass that is left out; see 'weft opt --list'");
   add_cpu_option(app, a.cpu);
-  add_option(app, "--weights", a.weights, "keep those of products as f32, bf16 or int8");
-  add_option(app, "--precision", a.precision, "of f32 products: highest, high or medium");
+  add_option(app, "--weights", a.weights, ("keep those of products as " + transform::listed(transform::kWeights)).c_str());
+  add_option(app, "--precision", a.precision, ("of f32 products: " + transform::listed(transform::kPrecisions)).c_str());
   add_flag(app, "--no-tuned", a.no_tuned, "leave out the schedules that 'weft tune' found");
   add_flag(app, "--no-cache", a.no_cache, "neither look compiled code up on disk nor keep it there");
 }
@@ -163,11 +163,11 @@ Result<Model> load_model(const ModelArguments& a) {
   WEFT_TRY(require_file(a.path));
   WEFT_TRY(require_target(a.target));
   WEFT_TRY(require_passes(a.passes_off));
-  WEFT_TRY(require_one_of("precision", a.precision, {"highest", "high", "medium"}));
+  WEFT_TRY(require_one_of("precision", a.precision, transform::names(transform::kPrecisions)));
   std::vector<std::string> cpus = cpu_names();
   cpus.push_back("native");
   WEFT_TRY(require_one_of("CPU", a.cpu, cpus));
-  WEFT_TRY(require_one_of("weights", a.weights, {"f32", "bf16", "int8"}));
+  WEFT_TRY(require_one_of("weights", a.weights, transform::names(transform::kWeights)));
   const Sizes dims = WEFT_TRY(parse_dims(a.dims));
   LoadOptions options;
   options.cache = !a.no_cache;

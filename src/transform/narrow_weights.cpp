@@ -151,13 +151,6 @@ class Narrower {
 
 }  // namespace
 
-std::optional<Weights> parse_weights(std::string_view name) {
-  if (name == "f32") return Weights::F32;
-  if (name == "bf16") return Weights::Bf16;
-  if (name == "int8") return Weights::Int8;
-  return std::nullopt;
-}
-
 Result<Graph> narrow_weights(const Graph& graph, const PassOptions& options) {
   if (options.weights == Weights::F32) return graph;
   return graph::Rewriter(Narrower(options.weights)).run(graph);

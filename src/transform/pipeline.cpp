@@ -7,6 +7,7 @@
 #include "base/knobs.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "transform/choices.h"
 #include "transform/passes.h"
 
 namespace weft::transform {
@@ -35,12 +36,8 @@ const std::vector<Pass>& passes() {
   return table;
 }
 
-std::optional<Precision> parse_precision(std::string_view name) {
-  if (name == "highest") return Precision::Highest;
-  if (name == "high") return Precision::High;
-  if (name == "medium") return Precision::Medium;
-  return std::nullopt;
-}
+std::optional<Precision> parse_precision(std::string_view name) { return chosen(kPrecisions, name); }
+std::optional<Weights> parse_weights(std::string_view name) { return chosen(kWeights, name); }
 
 namespace {
 

@@ -9,6 +9,7 @@
 
 #include "api/state.h"
 #include "graph/builder.h"
+#include "transform/choices.h"
 #include "weft/weft.h"
 
 namespace weft {
@@ -85,6 +86,27 @@ TEST(Api, PrecisionsHaveNames) {
   const auto program = compile(convolution(), options);
   ASSERT_FALSE(program.ok());
   EXPECT_EQ(program.error().code(), "unknown-precision");
+}
+
+TEST(Api, EveryNamedChoiceIsTakenAndSuggested) {
+  CompileOptions wrong = how();
+  wrong.precision = "none";
+  const std::string precisions = compiler_options(wrong).error().what();
+  for (const auto& [name, value] : transform::kPrecisions) {
+    CompileOptions options = how();
+    options.precision = name;
+    EXPECT_EQ(compiler_options(options).value().passes.precision, value);
+    EXPECT_NE(precisions.find(name), std::string::npos) << precisions;
+  }
+  wrong = how();
+  wrong.weights = "none";
+  const std::string weights = compiler_options(wrong).error().what();
+  for (const auto& [name, value] : transform::kWeights) {
+    CompileOptions options = how();
+    options.weights = name;
+    EXPECT_EQ(compiler_options(options).value().passes.weights, value);
+    EXPECT_NE(weights.find(name), std::string::npos) << weights;
+  }
 }
 
 TEST(Api, WritesIntoTheCallersMemory) {
