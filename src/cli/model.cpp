@@ -175,10 +175,9 @@ Result<Model> load_model(const ModelArguments& a) {
   const std::map<std::string, Tensor> files = WEFT_TRY(file_inputs(a.inputs));
   const Progress progress("reading");
   Result<Specialised> loaded = load_for(a.path, options, files);
-  if (!loaded.ok() && loaded.error().kind() == ErrorKind::Unsupported) loaded = load_sized(a, dims, files, loaded.error());
-  if (!loaded.ok() && a.any_inputs && loaded.error().kind() == ErrorKind::Unsupported) {
-    loaded = load_by_defaults(a, options, loaded.error());
-  }
+  const auto lacks = [&] { return !loaded.ok() && loaded.error().kind() == ErrorKind::Unsupported; };
+  if (lacks() && a.any_inputs) loaded = load_by_defaults(a, options, loaded.error());  // which must run, too
+  if (lacks()) loaded = load_sized(a, dims, files, loaded.error());
   if (!loaded.ok()) return loaded.error();
   if (!loaded->note.empty()) fmt::print(stderr, "weft: note: {}\n", loaded->note);
   const Model& model = loaded->model;

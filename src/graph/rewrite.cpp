@@ -83,7 +83,7 @@ void collect(const Graph& graph, std::set<std::string>& symbols) {
 
 // Whether the node's only effect is to bind its symbols (its region's nodes included).
 bool only_binds(const Node& node) {
-  if (node.op == Op::CustomCall) return false;
+  if (node.op == Op::CustomCall || node.op == Op::Fail) return false;
   for (const auto& region : node.regions) {
     for (const Node& inner : region->nodes()) {
       if (!is_pure(inner) && !only_binds(inner)) return false;

@@ -189,13 +189,15 @@ TEST(Dce, KeepsWhatIsNeededAndSizesThatAreMentioned) {
     %nz = non_zero %x {symbol=[p]}
     %unused = non_zero %x {symbol=[q]}
     custom_call %x {name="log", types=""}
+    fail {name="nothing valid can stand here"}
     %k = shape_value {shape=[p, 2]}
     return %k })");
   const Graph out = dce(g).value();
-  ASSERT_EQ(out.nodes().size(), 3u);
+  ASSERT_EQ(out.nodes().size(), 4u);
   EXPECT_EQ(out.node(0).attrs.dims(Attr::Symbol)[0].str(), "p");
   EXPECT_EQ(out.node(1).op, Op::CustomCall);
-  EXPECT_EQ(out.node(2).op, Op::ShapeValue);
+  EXPECT_EQ(out.node(2).op, Op::Fail);
+  EXPECT_EQ(out.node(3).op, Op::ShapeValue);
   EXPECT_EQ(use_counts(g)[0], 4);
 }
 
