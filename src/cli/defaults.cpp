@@ -71,7 +71,9 @@ std::vector<std::string> open_sizes(const onnx::Graph& graph, const Sizes& given
 bool runs(const Model& model, const ModelArguments& a) {
   const auto inputs = model_inputs(model, a);
   if (!inputs.ok()) return false;
-  const auto program = compile(model, compile_options(a));
+  CompileOptions options = compile_options(a);
+  options.cpu = "native";  // where the code is for another CPU as well
+  const auto program = compile(model, options);
   return program.ok() && program->run(*inputs).ok();
 }
 

@@ -17,11 +17,11 @@ def constants(**values):
     return [nh.from_array(np.array(v, np.int64), n) for n, v in values.items()]
 
 
-def save(name, nodes, inputs, outputs, initializers, functions=(), opsets=(("", 18),)):
+def save(name, nodes, inputs, outputs, initializers, functions=(), opsets=(("", 18),), folder="."):
     graph = h.make_graph(nodes, name, inputs, outputs, initializers)
     model = h.make_model(graph, opset_imports=[h.make_opsetid(d, v) for d, v in opsets], functions=list(functions), ir_version=9)
     onnx.checker.check_model(model)
-    onnx.save(model, pathlib.Path(__file__).parent / f"{name}.onnx")
+    onnx.save(model, pathlib.Path(__file__).parent / folder / f"{name}.onnx")
 
 
 def info(name, shape, dtype=T.FLOAT):
@@ -84,7 +84,8 @@ def control():
 def custom_op():
     nodes = [n("Add", ["x", "x"], ["a"], name="double"), n("ScaledRelu", ["a"], ["b"], domain="test.weft", name="mine"),
              n("Neg", ["b"], ["y"])]
-    save("custom_op", nodes, [info("x", ["n", 5])], [info("y", ["n", 5])], [], opsets=(("", 18), ("test.weft", 1)))
+    save("custom_op", nodes, [info("x", ["n", 5])], [info("y", ["n", 5])], [], opsets=(("", 18), ("test.weft", 1)),
+         folder="../api/tile")
 
 
 mlp()

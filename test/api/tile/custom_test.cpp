@@ -25,7 +25,7 @@ CustomOp scaled_relu() {
 }
 
 TEST(TileCustomOp, RunsInAModel) {
-  const std::string path = WEFT_SOURCE_DIR "/test/models/custom_op.onnx";
+  const std::string path = WEFT_SOURCE_DIR "/test/api/tile/custom_op.onnx";
   const auto before = weft::load(path);
   ASSERT_FALSE(before.ok());
   EXPECT_THAT(before.error().what(), HasSubstr("ScaledRelu"));
