@@ -78,7 +78,7 @@ class Folder {
       operands.push_back(std::move(*value));
     }
     if (!dense) return std::nullopt;
-    if (moves_later(c.node, operands[0])) {
+    if (!operands.empty() && moves_later(c.node, operands[0])) {
       const auto& order = c.node.attrs.ints(graph::Attr::Axes);
       return std::vector<ValueId>{c.builder.constant(operands[0].permuted({order.begin(), order.end()}))};
     }

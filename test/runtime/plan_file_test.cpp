@@ -93,7 +93,8 @@ TEST(PlanFile, ReadsWhatWasWritten) {
 }
 
 TEST(PlanFile, CutOffIsAnError) {
-  const PlanBytes bytes = encode_plan(everything());
+  const Plan plan = everything();  // whose constants the bytes refer to
+  const PlanBytes bytes = encode_plan(plan);
   const std::vector<std::byte> bulk = laid_out(bytes);
   for (std::size_t size = 0; size < bytes.plan.size(); ++size) {
     EXPECT_FALSE(decode_plan(span_of(bytes.plan).subspan(0, size), bulk, nullptr).ok()) << size;

@@ -30,7 +30,7 @@ ValueId Lowerer::size(const Dim& d) {
   return b_.size(it->second);
 }
 
-ValueId Lowerer::as(ValueId v, const Type& shape) {
+ValueId Lowerer::as(ValueId v, Type shape) {
   const Type& t = b_.type(v);
   if (t.rank == shape.rank && t.shape == shape.shape) return v;
   WEFT_CHECK(shape.rank == 2 && t.shape[0] <= shape.shape[0] && t.shape[1] <= shape.shape[1],
@@ -193,7 +193,8 @@ ValueId Lowerer::load(ExprId id) {
   if (!g_.checks.empty()) mask = both(mask, not_empty(id));
   if (e.op == LOp::Load && g_.checks.empty() && lies_transposed(e.id, address(id))) {
     const ValueId across = emit_address(address(id), true);
-    return b_.transpose(b_.load(buffer, across, mask < 0 ? -1 : as(lane_mask_of_rows(), b_.type(across))));
+    const ValueId rows = mask < 0 ? -1 : lane_mask_of_rows();  // first: types move when values are made
+    return b_.transpose(b_.load(buffer, across, mask < 0 ? -1 : as(rows, b_.type(across))));
   }
   const auto masked = [&](ValueId m) {
     if (m < 0) return b_.load(buffer, index);

@@ -249,7 +249,8 @@ void Lowerer::store(const Stmt& s) {
   if (across && s.combine == Combine::None) {
     const ValueId value = b_.transpose(as(v, b_.type(index)));
     index = emit_address(form, true);
-    b_.store(buffer, value, index, mask < 0 ? -1 : as(lane_mask_of_rows(), b_.type(index)));
+    const ValueId rows = mask < 0 ? -1 : lane_mask_of_rows();  // first: types move when values are made
+    b_.store(buffer, value, index, mask < 0 ? -1 : as(rows, b_.type(index)));
     return forget({}, {s.id});
   }
   if (mask >= 0) mask = as(mask, b_.type(index));

@@ -110,7 +110,7 @@ class Lowerer {
   ValueId lane_mask(const Depends& on) const;
   ValueId size(const Dim& d);
   ValueId both(ValueId a, ValueId b) { return a < 0 ? b : b < 0 ? a : b_.logical_and(a, b); }
-  ValueId as(ValueId v, const Type& shape);  // broadcast to the shape of a type
+  ValueId as(ValueId v, Type shape);  // broadcast to the shape of a type
   ValueId combined(Combine c, ValueId a, ValueId b);
   ValueId identity(Combine c, DType t);
   const Depends& depends(ExprId id);
