@@ -27,7 +27,7 @@ class RandomGraph {
   graph::ValueId any_of(bool (*fits)(const graph::Type&));
   graph::ValueId any_like(const graph::Type& type);
   const graph::Type& type(graph::ValueId v) const { return g_.type(v); }
-  Info info_of(graph::ValueId v) const { return info_[v]; }
+  Info info_of(graph::ValueId v) const { return static_cast<std::size_t>(v) < info_.size() ? info_[v] : Info(); }
   void keep(graph::ValueId v, bool exact, double most);
   graph::ValueId input(DType dtype, Shape shape);
   graph::ValueId number(DType dtype, double v) { return b_.scalar(dtype, v); }

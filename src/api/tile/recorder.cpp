@@ -14,8 +14,6 @@ thread_local Recorder* current_recorder = nullptr;
 
 bool is_half(DType t) { return t == DType::F16 || t == DType::BF16; }
 
-std::string shape_text(const Type& t) { return str(t); }
-
 // Values that a loop carries without changing them are those from before it.
 void substitute(ssa::Block& block, const std::vector<ValueId>& by) {
   const auto replace = [&](std::vector<ValueId>& values) {
@@ -139,7 +137,7 @@ Scalar Recorder::known(const Tile& x, int row, int column) {
   const Type t = type(x);
   const int r = t.shape[0] == 1 ? 0 : row, c = t.shape[1] == 1 ? 0 : column;
   if (r < 0 || c < 0 || r >= t.shape[0] || c >= t.shape[1]) {
-    fail(fmt::format("element ({}, {}) of a tile of {}", row, column, shape_text(t)));
+    fail(fmt::format("element ({}, {}) of a tile of {}", row, column, str(t)));
     return {};
   }
   return stepper_->value(x.value_)[static_cast<std::size_t>(r) * t.shape[1] + c];
@@ -154,7 +152,7 @@ std::optional<Type> Recorder::united(const char* what, const std::vector<Type>& 
     for (int axis = 0; axis < 2 && t.rank == 2; ++axis) {
       if (all.shape[axis] == 1) all.shape[axis] = t.shape[axis];
       if (t.shape[axis] == 1 || t.shape[axis] == all.shape[axis]) continue;
-      fail(fmt::format("{}: sizes differ: {} and {}", what, shape_text(types[0]), shape_text(t)));
+      fail(fmt::format("{}: sizes differ: {} and {}", what, str(types[0]), str(t)));
       return std::nullopt;
     }
   }
@@ -233,14 +231,14 @@ Tile Recorder::dot(const Tile& a, const Tile& b, const Tile* acc) {
   const ValueId left = value(a), right = value(b);
   const Type x = b_.type(left), y = b_.type(right);
   const bool fits = x.rank == 2 && y.rank == 2 && x.shape[1] == y.shape[0];
-  if (!fits) return fail(fmt::format("dot: {} and {}; wanted are [r, k] and [k, c]", shape_text(x), shape_text(y))), zero();
+  if (!fits) return fail(fmt::format("dot: {} and {}; wanted are [r, k] and [k, c]", str(x), str(y))), zero();
   const DType wide = !is_float(x.dtype) ? (bits(x.dtype) == 64 ? DType::I64 : DType::I32)
                                         : x.dtype == DType::F64 ? DType::F64 : DType::F32;
   const Type result = Type::tile(wide, x.shape[0], y.shape[1]);
   const ValueId sum = acc ? value(*acc) : b_.broadcast(b_.constant(wide, 0), result.shape[0], result.shape[1]);
   const Type s = b_.type(sum);
   if (s.rank != 2 || s.shape != result.shape)
-    return fail(fmt::format("dot: the accumulator is {}; wanted is {}", shape_text(s), shape_text(result))), zero();
+    return fail(fmt::format("dot: the accumulator is {}; wanted is {}", str(s), str(result))), zero();
   for (const DType t : {x.dtype, y.dtype}) {
     if (is_bool(t) || is_float(t) != is_float(s.dtype) || bits(t) > bits(s.dtype))
       return fail(fmt::format("dot: {} into {}", name(t), name(s.dtype))), zero();
@@ -262,13 +260,13 @@ Tile Recorder::broadcast(const char* what, const Tile& x, int rows, int columns)
   const Type from = b_.type(v), to = Type::tile(from.dtype, rows, columns);
   const bool fits = rows >= 1 && columns >= 1 && (from.rank == 0 || ((from.shape[0] == 1 || from.shape[0] == rows) &&
                                                                    (from.shape[1] == 1 || from.shape[1] == columns)));
-  if (!fits) return fail(fmt::format("{}: {} does not stretch to {}", what, shape_text(from), shape_text(to))), zero();
+  if (!fits) return fail(fmt::format("{}: {} does not stretch to {}", what, str(from), str(to))), zero();
   return tile(b_.broadcast(v, rows, columns));
 }
 
 Tile Recorder::transpose(const Tile& x) { return failed() ? zero() : tile(b_.transpose(value(x))); }
 
-std::optional<Recorder::Access> Recorder::access(const char* what, int, const Tile& index, const Tile& mask) {
+std::optional<Recorder::Access> Recorder::access(const char* what, const Tile& index, const Tile& mask) {
   Access a;
   a.index = value(index, DType::I64);
   a.mask = value(mask, DType::Bool);
@@ -286,7 +284,7 @@ std::optional<Recorder::Access> Recorder::access(const char* what, int, const Ti
 Tile Recorder::load(int buffer, const Tile& index, const Tile& mask) {
   if (failed()) return zero();
   if (!b_.function().buffers[buffer].read) return fail("load: the parameter is an Out"), zero();
-  const auto a = access("load", buffer, index, mask);
+  const auto a = access("load", index, mask);
   return a ? tile(b_.load(buffer, a->index, a->mask)) : zero();
 }
 
@@ -303,12 +301,12 @@ void Recorder::store(int buffer, const Tile& index, const Tile& x, const Tile& m
   const ssa::Buffer& memory = b_.function().buffers[buffer];
   if (!memory.written) return fail("store: the parameter is an In");
   const ValueId v = into(value(x, memory.dtype), memory.dtype, "store");
-  const auto a = access("store", buffer, index, mask);
+  const auto a = access("store", index, mask);
   if (!a) return;
   const auto all = united("store", {a->shape, b_.type(v)});
   if (!all) return;
   if (*all != a->shape.with(all->dtype) && b_.type(v).elements() > 1)
-    return fail(fmt::format("store: a value of {} at an index of {}", shape_text(b_.type(v)), shape_text(a->shape)));
+    return fail(fmt::format("store: a value of {} at an index of {}", str(b_.type(v)), str(a->shape)));
   b_.store(buffer, v, a->index, a->mask);
   run_new();
 }
@@ -319,7 +317,7 @@ Tile Recorder::atomic(Combine combine, int buffer, const Tile& index, const Tile
   if (!memory.written || !memory.read) return fail("atomics: the parameter is not an InOut"), zero();
   if (!atomic_on(memory.dtype, combine)) return fail(fmt::format("there is no such atomic on {}", name(memory.dtype))), zero();
   const ValueId v = into(value(x, memory.dtype), memory.dtype, "atomics");
-  auto a = access("atomics", buffer, index, mask);
+  auto a = access("atomics", index, mask);
   if (!a) return zero();
   const auto all = united("atomics", {a->shape, b_.type(v)});
   if (!all) return zero();
@@ -394,7 +392,7 @@ void Recorder::assign(Var& var, const Tile& x) {
   if (failed()) return;
   const Type to = b_.type(var.value_);
   ValueId v = value(x, to.dtype);
-  if (b_.type(v).dtype != to.dtype) return fail(fmt::format("a variable of {} cannot become {}", shape_text(to), shape_text(b_.type(v))));
+  if (b_.type(v).dtype != to.dtype) return fail(fmt::format("a variable of {} cannot become {}", str(to), str(b_.type(v))));
   if (b_.type(v) != to) {
     const Tile wide = broadcast("assignment", tile(v), to.shape[0], to.shape[1]);
     if (failed()) return;
@@ -408,7 +406,7 @@ void Recorder::begin_loop(Range& range) {
   if (failed()) return;
   const ValueId lo = value(range.lo_, DType::I64), hi = value(range.hi_, DType::I64), step = value(range.step_, DType::I64);
   for (const ValueId v : {lo, hi, step}) {
-    if (b_.type(v) != Type::scalar(DType::I64)) return fail(fmt::format("range: {} instead of an i64 scalar", shape_text(b_.type(v))));
+    if (b_.type(v) != Type::scalar(DType::I64)) return fail(fmt::format("range: {} instead of an i64 scalar", str(b_.type(v))));
   }
   auto loop = b_.begin_for(lo, hi, step, values_of_vars());
   open_scope();
@@ -429,7 +427,7 @@ void Recorder::end_loop(Range& range) {
 void Recorder::branch(const Tile& condition, const std::function<void()>& then, const std::function<void()>& otherwise) {
   if (failed()) return;
   const ValueId v = value(condition, DType::Bool);
-  if (b_.type(v) != Type::scalar(DType::Bool)) return fail(fmt::format("when: {} instead of a bool scalar", shape_text(b_.type(v))));
+  if (b_.type(v) != Type::scalar(DType::Bool)) return fail(fmt::format("when: {} instead of a bool scalar", str(b_.type(v))));
   if (stepper_) {
     const bool taken = known(tile(v), 0, 0).i != 0;
     if (taken) then();

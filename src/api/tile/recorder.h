@@ -88,7 +88,7 @@ class Recorder {
     ValueId index, mask;
     Type shape;
   };
-  std::optional<Access> access(const char* what, int buffer, const Tile& index, const Tile& mask);
+  std::optional<Access> access(const char* what, const Tile& index, const Tile& mask);
   std::optional<DType> common_type(const char* what, const std::vector<const Tile*>& operands, std::size_t from);
   std::optional<Type> united(const char* what, const std::vector<Type>& types);
   bool is_axis(const char* what, int axis);
