@@ -80,6 +80,16 @@ class Lowering {
   void store(const Inst& inst);
   Value atomic(const Inst& inst, Combine combine);
   ValueId load_register(int buffer, const Value& index, int row, int i, ValueId mask);
+  struct Write {
+    tile::Type shape;
+    int buffer = 0;
+    Value value;
+    std::optional<Value> mask;
+    Share share;
+    ValueId mine = -1;
+  };
+  Write begin_write(const Inst& inst, bool fixed_index);
+  ValueId asked(const Write& write, int row, int i);
   void store_register(int buffer, ValueId value, const Value& index, int row, int i, ValueId mask);
   bool aligned(const Value& index, int row, int i);
   bool fixed(const Value& index) const;

@@ -92,55 +92,58 @@ void Lowering::store_register(int buffer, ValueId value, const Value& index, int
   if (mask >= 0) b_.begin_else({}), b_.end_if({});
 }
 
+// Makes way for a write, and spreads its operands alike.
+Lowering::Write Lowering::begin_write(const Inst& inst, bool fixed_index) {
+  Write w;
+  w.shape = type(inst.operands[1]);
+  w.buffer = static_cast<int>(inst.imm);
+  w.value = in(inst, 0);
+  w.value.type = w.shape.with(w.value.type.dtype);
+  if (inst.operands.size() > 2) w.mask = in(inst, 2), w.mask->type = w.shape.with(DType::Bool);
+  before_write(w.buffer, fixed_index);
+  w.share = share(w.shape);
+  w.mine = owner(w.share);
+  return w;
+}
+
+// Whether this thread writes the register; -1: it does.
+ValueId Lowering::asked(const Write& w, int row, int i) {
+  const ValueId masked = both(w.mask ? at(*w.mask, row, i) : -1, inside(w.shape, row, i));
+  return both(masked, w.mine < 0 ? -1 : splat(w.mine, w.share.lanes));
+}
+
 void Lowering::store(const Inst& inst) {
-  const tile::Type shape = type(inst.operands[1]);
-  const int buffer = static_cast<int>(inst.imm);
-  Value value = in(inst, 0);
-  value.type = shape.with(value.type.dtype);
   const Value& index = in(inst, 1);
-  std::optional<Value> mask;
-  if (inst.operands.size() > 2) mask = in(inst, 2), mask->type = shape.with(DType::Bool);
-  before_write(buffer, fixed(index));
-  const Share s = share(shape);
-  const ValueId mine = owner(s);
-  for (int row = 0; row < s.rows; ++row) {
-    for (int i = 0; i < s.count; ++i) {
-      ValueId asked = mask ? at(*mask, row, i) : -1;
-      asked = both(both(asked, inside(shape, row, i)), mine < 0 ? -1 : splat(mine, s.lanes));
-      store_register(buffer, at(value, row, i), index, row, i, asked);
+  const Write w = begin_write(inst, fixed(index));
+  for (int row = 0; row < w.share.rows; ++row) {
+    for (int i = 0; i < w.share.count; ++i) {
+      const ValueId mask = asked(w, row, i);
+      store_register(w.buffer, at(w.value, row, i), index, row, i, mask);
     }
   }
 }
 
 // Each element once, by the thread that owns it; what was there goes to the others that hold it.
 Value Lowering::atomic(const Inst& inst, Combine combine) {
-  const tile::Type shape = type(inst.operands[1]), result = type(inst.results[0]);
-  const int buffer = static_cast<int>(inst.imm);
-  Value value = in(inst, 0);
-  value.type = shape.with(value.type.dtype);
+  const tile::Type result = type(inst.results[0]);
   const Value& index = in(inst, 1);
-  std::optional<Value> mask;
-  if (inst.operands.size() > 2) mask = in(inst, 2), mask->type = shape.with(DType::Bool);
-  before_write(buffer, false);
-  const Share s = share(shape);
-  const ValueId mine = owner(s);
+  const Write w = begin_write(inst, false);
   std::vector<ValueId> registers;
-  for (int row = 0; row < s.rows; ++row) {
-    for (int i = 0; i < s.count; ++i) {
-      ValueId asked = mask ? at(*mask, row, i) : -1;
-      asked = both(both(asked, inside(shape, row, i)), mine < 0 ? -1 : splat(mine, s.lanes));
-      const ValueId operand = at(value, row, i), where = at(index, row, i);
-      if (s.lanes > 1 || asked < 0) {
-        registers.push_back(b_.atomic(combine, buffer, operand, where, asked));
+  for (int row = 0; row < w.share.rows; ++row) {
+    for (int i = 0; i < w.share.count; ++i) {
+      const ValueId mask = asked(w, row, i);
+      const ValueId operand = at(w.value, row, i), where = at(index, row, i);
+      if (w.share.lanes > 1 || mask < 0) {
+        registers.push_back(b_.atomic(combine, w.buffer, operand, where, mask));
         continue;
       }
-      b_.begin_if(asked, {tile::Type::scalar(result.dtype)});
-      b_.begin_else({b_.atomic(combine, buffer, operand, where)});
+      b_.begin_if(mask, {tile::Type::scalar(result.dtype)});
+      b_.begin_else({b_.atomic(combine, w.buffer, operand, where)});
       registers.push_back(b_.end_if({b_.constant(result.dtype, 0)})[0]);
     }
   }
-  Value old = registers_value(result, s.rows, result.shape[1] == 1, std::move(registers));
-  return mine < 0 || !used_[inst.results[0]] ? old : shared_by_owners(old);
+  Value old = registers_value(result, w.share.rows, result.shape[1] == 1, std::move(registers));
+  return w.mine < 0 || !used_[inst.results[0]] ? old : shared_by_owners(old);
 }
 
 }  // namespace weft::kernel::simt
