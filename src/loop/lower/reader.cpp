@@ -329,7 +329,7 @@ ExprId Reader::read_movement(const Node& node, const std::vector<ExprId>& at, Ex
     case GOp::Concat:
       return read_concat(node, at, guard, part);
     default:
-      WEFT_CHECK(false, fmt::format("movement '{}' has no reading", info(node.op).name));
+      check_failed("a movement with a reading", __FILE__, __LINE__, info(node.op).name);
   }
 }
 
