@@ -215,6 +215,16 @@ ValueId Builder::bitcast(ValueId x, DType dtype) {
 
 ValueId Builder::ldexp(ValueId x, ValueId n) { return append(Op::Ldexp, {x, n}, {type(x)})[0]; }
 
+ValueId Builder::words(ValueId bytes) {
+  const int lanes = type(bytes).lanes() / 4;
+  const Type word = Type::scalar(DType::I32);
+  return append(Op::Words, {bytes}, {lanes == 1 ? word : Type::vector(word.dtype, lanes)})[0];
+}
+
+ValueId Builder::dot4(ValueId a, ValueId b, ValueId sum) {
+  return append(Op::Dot4, {a, b, sum}, {type(sum)})[0];
+}
+
 ValueId Builder::load(int buffer, ValueId index, int lanes, ValueId mask) {
   const DType t = f_.buffers[buffer].dtype;
   std::vector<ValueId> operands = {index};

@@ -67,6 +67,8 @@ class Builder : public ssa::FunctionBuilder {
   ValueId cast(ValueId x, DType dtype);
   ValueId bitcast(ValueId x, DType dtype);
   ValueId ldexp(ValueId x, ValueId n);
+  ValueId words(ValueId bytes);
+  ValueId dot4(ValueId a, ValueId b, ValueId sum);
   ValueId select(ValueId c, ValueId a, ValueId b) { return scalar(ScalarOp::Select, {c, a, b}); }
   ValueId add(ValueId a, ValueId b) { return scalar(ScalarOp::Add, {a, b}); }
   ValueId sub(ValueId a, ValueId b) { return scalar(ScalarOp::Sub, {a, b}); }

@@ -155,6 +155,17 @@ class Verifier {
         if (operand(i, 0).rank != 0) return bad(i, "a scalar is needed");
         if (operand(i, 1) != Type::scalar(DType::I64)) return bad(i, "an i64 lane is needed");
         return result(i, operand(i, 0));
+      case Op::Words: {
+        const Type& bytes = operand(i, 0);
+        const bool fits = bytes.rank == 1 && bits(bytes.dtype) == 8 && is_int(bytes.dtype) && bytes.lanes() % 4 == 0;
+        if (!fits) return bad(i, "bytes in fours are needed");
+        const Type word = Type::scalar(DType::I32);
+        return result(i, bytes.lanes() == 4 ? word : Type::vector(word.dtype, bytes.lanes() / 4));
+      }
+      case Op::Dot4:
+        if (operand(i, 2).dtype != DType::I32) return bad(i, "i32 is needed");
+        if (operand(i, 0) != operand(i, 2) || operand(i, 1) != operand(i, 2)) return bad(i, "operands of one type are needed");
+        return result(i, operand(i, 2));
       case Op::Check:
         return operand(i, 0).dtype == DType::Bool ? Result<void>() : bad(i, "a bool is needed");
       case Op::For:

@@ -55,6 +55,10 @@ Isa isa_of(const llvm::TargetMachine& machine, const TargetDesc& target) {
   if (!machine.getTargetTriple().isX86()) return isa;
   isa.avx512 = subtarget.checkFeatures("+avx512f,+avx512vl,+avx512dq,+avx512bw");
   isa.fma = subtarget.checkFeatures("+fma") || isa.avx512;
+  isa.x86 = true;
+  isa.avx2 = subtarget.checkFeatures("+avx2") || isa.avx512;
+  isa.vnni = isa.avx512 && subtarget.checkFeatures("+avx512vnni");
+  isa.vnni_vex = subtarget.checkFeatures("+avxvnni");
   isa.f16c = subtarget.checkFeatures("+f16c") || isa.avx512;
   return isa;
 }

@@ -191,6 +191,28 @@ class Emitter {
     return {};
   }
 
+  // ---- bytes in words ----
+  void words(const ssa::Inst& i) {
+    const std::string word = d_.unsigned_type(DType::I32, 1);
+    define_lanes(i.results[0], [&](int l) {
+      std::string s;
+      for (int k = 0; k < 4; ++k) {
+        s += fmt::format("{}((({})({}) & 255u) << {})", k == 0 ? "" : " | ", word, lane(i.operands[0], 4 * l + k), 8 * k);
+      }
+      return fmt::format("({})({})", d_.type(DType::I32, 1), s);
+    });
+  }
+
+  void dot4(const ssa::Inst& i) {
+    constexpr const char* form =
+        "as_$T($u2 + as_$U(($0 & 255) * (($1 << 24) >> 24) + (($0 >> 8) & 255) * (($1 << 16) >> 24)"
+        " + (($0 >> 16) & 255) * (($1 << 8) >> 24) + (($0 >> 24) & 255) * ($1 >> 24)))";
+    define(i.results[0], [&](int c, int, int w) {
+      const std::string x[] = {ref(i.operands[0], c), ref(i.operands[1], c), ref(i.operands[2], c)};
+      return fill(form, DType::I32, w, x);
+    });
+  }
+
   // ---- memory ----
   std::string buffer(const ssa::Inst& i) const { return fmt::format("b{}", i.imm); }
   std::string element_index(const ssa::Inst& i, int operand, int l) const {
@@ -388,6 +410,10 @@ class Emitter {
           return d_.ldexp(dtype(r), w, ref(i.operands[0], c), ref(i.operands[1], c));
         });
         return {};
+      case Op::Words:
+        return words(i), Result<void>();
+      case Op::Dot4:
+        return dot4(i), Result<void>();
       case Op::Check:
         return check(i), Result<void>();
       case Op::For:

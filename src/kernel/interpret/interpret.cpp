@@ -218,6 +218,28 @@ class Interpreter {
     }
   }
 
+  void words(const ssa::Inst& i, int thread) {
+    const ValueId r = i.results[0];
+    const Scalar* bytes = lanes(i.operands[0], thread);
+    for (int lane = 0; lane < count(r); ++lane) {
+      std::uint32_t word = 0;
+      for (int k = 0; k < 4; ++k) word |= (static_cast<std::uint32_t>(bytes[4 * lane + k].i) & 0xff) << (8 * k);
+      lanes(r, thread)[lane] = {0, static_cast<std::int32_t>(word)};
+    }
+  }
+
+  void dot4(const ssa::Inst& i, int thread) {
+    const ValueId r = i.results[0];
+    for (int lane = 0; lane < count(r); ++lane) {
+      const std::int64_t a = lanes(i.operands[0], thread)[lane].i, b = lanes(i.operands[1], thread)[lane].i;
+      std::int64_t sum = lanes(i.operands[2], thread)[lane].i;
+      for (int k = 0; k < 4; ++k) {
+        sum += std::int64_t{static_cast<std::uint8_t>(a >> (8 * k))} * static_cast<std::int8_t>(b >> (8 * k));
+      }
+      lanes(r, thread)[lane] = {0, static_cast<std::int32_t>(sum)};
+    }
+  }
+
   Result<void> check(const ssa::Inst& i, int thread) {
     for (int lane = 0; lane < count(i.operands[0]); ++lane) {
       if (lanes(i.operands[0], thread)[lane].i != 0) continue;
@@ -311,6 +333,10 @@ class Interpreter {
         return reduce(i, thread), Result<void>();
       case Op::Ldexp:
         return ldexp(i, thread), Result<void>();
+      case Op::Words:
+        return words(i, thread), Result<void>();
+      case Op::Dot4:
+        return dot4(i, thread), Result<void>();
       case Op::Check:
         return check(i, thread);
       default:

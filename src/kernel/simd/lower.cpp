@@ -35,7 +35,7 @@ std::vector<bool> used_by_element(const tile::Function& function) {
     for (const ssa::Block& region : inst.regions)
       mark(region.args, whole), mark(region.yields, whole);
     const tile::Op op = static_cast<tile::Op>(inst.op);
-    if (op == tile::Op::Dot) {
+    if (op == tile::Op::Dot && !is_dot_in_fours(function, inst)) {
       single[inst.operands[0]] = true;
       whole[inst.operands[1]] = whole[inst.operands[2]] = true;
       return;
@@ -52,11 +52,33 @@ std::vector<bool> used_by_element(const tile::Function& function) {
   return single;
 }
 
+bool is_dot_in_fours(const tile::Function& function, const ssa::Inst& inst) {
+  if (static_cast<tile::Op>(inst.op) != tile::Op::Dot) return false;
+  const tile::Type &a = function.type(inst.operands[0]), &b = function.type(inst.operands[1]);
+  const bool bytes = (a.dtype == DType::U8 && b.dtype == DType::I8) || (a.dtype == DType::I8 && b.dtype == DType::U8);
+  return bytes && function.type(inst.operands[2]).dtype == DType::I32 && a.shape[1] % 4 == 0;
+}
+
+std::vector<bool> used_as_words(const tile::Function& function) {
+  std::vector<bool> loaded(function.types.size()), other(function.types.size());
+  mark(function.body.yields, other);
+  visit(function.body, [&](const ssa::Inst& inst) {
+    for (const ssa::Block& region : inst.regions) mark(region.yields, other);
+    const bool fours = is_dot_in_fours(function, inst);
+    for (std::size_t i = 0; i < inst.operands.size(); ++i) {
+      if (!fours || i != 1) other[inst.operands[i]] = true;
+    }
+    if (static_cast<tile::Op>(inst.op) == tile::Op::Load) loaded[inst.results[0]] = !other[inst.results[0]];
+  });
+  return loaded;
+}
+
 Lowering::Lowering(const tile::Function& function, const Machine& machine)
     : f_(function),
       b_(function.name),
       math_(b_),
       by_element_(used_by_element(function)),
+      words_(used_as_words(function)),
       values_(function.types.size()) {
   for (const ssa::Buffer& buffer : f_.buffers) b_.add_buffer(buffer);
   for (int i = 0; i < f_.sizes; ++i) b_.add_size();

@@ -27,6 +27,7 @@ struct Value : Lines {  // the lines when it is an index
   int stored_rows = 1;
   Layout layout;
   std::vector<ValueId> registers;
+  bool words = false;  // of a dot's right operand: a register holds the four bytes of each column, for a row in four
   std::vector<ValueId>
       guard;  // bool only: a scalar for each row (or one for all) that the lanes are and-ed with
 
@@ -92,9 +93,13 @@ class Lowering {
   bool contiguous(const Access& access, Layout layout) const;
   ValueId load_scalar(const Access& access, int row, int col);
   std::vector<ValueId> load_row_of_scalars(const Access& access, int row, int cols);
+  std::optional<Value> load_words(const Access& access, const tile::Type& result);
+  ValueId four_each(ValueId mask);
 
   // contract.cpp
   Value dot(const Inst& inst);
+  Value dot_in_fours(const Inst& inst);
+  ValueId words_of(const Value& b, int four, int index, Layout to);
   Value reduce(const Inst& inst, Combine combine);
   Value scan(const Inst& inst, Combine combine);
   Value transpose(const Inst& inst);
@@ -107,10 +112,15 @@ class Lowering {
   int width_ = 1;                 // lanes of a full vector
   int element_bits_ = 8;          // of the dtype that fills a vector with them
   std::vector<bool> by_element_;  // tiles that are used one scalar at a time: left operands of dots
+  std::vector<bool> words_;       // loads of bytes that only dots in fours use, on their right
   std::vector<Value> values_;
 };
 
+// A dot of bytes without sign by bytes with one, or the other way round, that counts four steps of k at once.
+bool is_dot_in_fours(const tile::Function& function, const ssa::Inst& inst);
+
 // Which values only reach left operands of dots, through elementwise ops.
 std::vector<bool> used_by_element(const tile::Function& function);
+std::vector<bool> used_as_words(const tile::Function& function);
 
 }  // namespace weft::kernel::simd

@@ -30,10 +30,43 @@ std::vector<ValueId> Lowering::load_row_of_scalars(const Access& access, int row
   return b_.end_if(std::vector<ValueId>(cols, b_.constant(type.dtype, 0)));
 }
 
+// The columns' bytes lie one after the other, four of each.
+std::optional<Value> Lowering::load_words(const Access& access, const tile::Type& result) {
+  const Layout to = natural_layout(result);
+  const auto& rows = access.index.rows;
+  if (to.lanes == 0 || access.index.form != Value::Form::Index || !access.index.lane.is(4)) return std::nullopt;
+  if (static_cast<int>(rows.size()) != result.shape[0]) return std::nullopt;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const Sum expected = math_.add(rows[row / 4 * 4], math_.constant(static_cast<std::int64_t>(row % 4)));
+    if (!(rows[row] == expected)) return std::nullopt;
+  }
+  if (access.mask && stored_rows(*access.mask) > 1) return std::nullopt;
+  Value v;
+  v.type = result;
+  v.words = true;
+  v.stored_rows = result.shape[0] / 4;
+  v.layout = to;
+  for (int four = 0; four < v.stored_rows; ++four) {
+    for (int i = 0; i < to.count; ++i) {
+      const ValueId mask = access.mask ? four_each(at(*access.mask, 0, i, to)) : -1;
+      const Sum first = math_.add(rows[4 * four], math_.constant(std::int64_t{4} * i * to.lanes));
+      v.registers.push_back(b_.words(b_.load(access.buffer, math_.value(first), 4 * to.lanes, mask)));
+    }
+  }
+  return v;
+}
+
+ValueId Lowering::four_each(ValueId mask) {
+  return assemble(4 * b_.type(mask).lanes(), [&](int lane) { return b_.extract(mask, lane / 4); });
+}
+
 Value Lowering::load(const Inst& inst) {
   const tile::Type& result = type(inst.results[0]);
   const Access access{static_cast<int>(inst.imm), in(inst, 0),
                       inst.operands.size() > 1 ? &in(inst, 1) : nullptr};
+  if (words_[inst.results[0]]) {
+    if (auto words = load_words(access, result)) return *std::move(words);
+  }
   int rows = stored_rows(access.index);
   if (access.mask) rows = std::max(rows, stored_rows(*access.mask));
   const bool uniform = access.index.uniform() && (!access.mask || access.mask->uniform());

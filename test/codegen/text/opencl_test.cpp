@@ -187,6 +187,20 @@ TEST(OpenCl, Dot) {
           {20}, 9);
 }
 
+TEST(OpenCl, DotsOfBytes) {
+  for (const int lanes : {1, 3, 16, 32}) {
+    Builder b("k");
+    const int x = b.add_buffer({DType::U8, ssa::Space::Memory, true, false, 0}), w = b.add_buffer({DType::I8, ssa::Space::Memory, true, false, 0});
+    const int y = b.add_buffer({DType::I32, ssa::Space::Memory, true, true, 0});
+    const ValueId zero = b.constant_i64(0);
+    const ValueId sum = b.load(y, zero, lanes == 1 ? 0 : lanes);
+    b.store(y, b.dot4(b.words(b.load(x, zero, 4 * lanes)), b.words(b.load(w, zero, 4 * lanes)), sum), zero);
+    Data sums = random_data(DType::I32, lanes, -2e9, 2e9);
+    store_scalar(DType::I32, sums.words.data(), 0, {0, INT32_MAX});
+    compare(b.finish(), {random_data(DType::U8, 4 * lanes, 0, 256), random_data(DType::I8, 4 * lanes, -128, 128), sums}, {}, 1);
+  }
+}
+
 TEST(OpenCl, GatherScatterAndInsert) {
   Builder b("gather");
   const int in = input(b), index = input(b, DType::I32), out = output(b);

@@ -56,6 +56,68 @@ TEST(SimdDot, WidensItsOperands) {
                {{7 * 11, 11 * 40, 7 * 40}, {7, 40, 11}, 3});
 }
 
+// As matmul(), in steps of four: w [k / 4, n, 4], the columns' bytes side by side, or [k, n]. Columns past the end are
+// masked.
+tile::Function matmul_in_fours(int rows, int columns, int depth, DType left, DType right, bool side_by_side) {
+  Builder b("matmul");
+  const int x = b.add_buffer(in_buffer(left)), w = b.add_buffer(in_buffer(right)), y = b.add_buffer(out_buffer(DType::I32));
+  const ValueId m = b.size(b.add_size()), n = b.size(b.add_size()), k = b.size(b.add_size());
+  const ValueId row = b.add(b.mul(b.program_id(), b.constant_i64(rows)), b.iota(rows, 1, 0));
+  const ValueId clamped = b.min(row, b.sub(m, b.constant_i64(1))), four = b.constant_i64(4);
+  const ValueId zero = b.broadcast(b.constant(DType::I32, 0), rows, columns);
+  const auto js = b.begin_for(b.constant_i64(0), n, b.constant_i64(columns), {});
+  const ValueId col = b.add(js.iv, b.iota(1, columns, 1)), col_ok = b.lt(col, n);
+  const auto ks = b.begin_for(b.constant_i64(0), k, b.constant_i64(depth), {zero});
+  const ValueId a = b.load(x, b.add(b.mul(clamped, k), b.add(ks.iv, b.iota(1, depth, 1))));
+  const ValueId kr = b.iota(depth, 1, 0), rest = b.scalar(ScalarOp::Mod, {kr, four});
+  const ValueId in_fours = b.add(b.mul(b.scalar(ScalarOp::FloorDiv, {kr, four}), b.mul(n, four)), rest);
+  const ValueId at = side_by_side ? b.add(b.add(b.mul(ks.iv, n), in_fours), b.mul(col, four)) : b.add(b.mul(b.add(ks.iv, kr), n), col);
+  const ValueId c = b.load(w, at, b.broadcast(col_ok, depth, columns));
+  const ValueId sum = b.end_for({b.dot(a, c, ks.carried[0])})[0];
+  b.store(y, sum, b.add(b.mul(row, n), col), b.logical_and(b.lt(row, m), col_ok));
+  b.end_for({});
+  return b.finish();
+}
+
+void extremes(std::vector<Bytes>& buffers) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    Bytes& b = buffers[i];
+    const std::int64_t ends[] = {is_signed_int(b.dtype) ? -128 : 0, is_signed_int(b.dtype) ? 127 : 255};
+    for (std::int64_t k = 0; k < b.elements; ++k) store_i64(b.dtype, b.payload(), k, ends[(k / 3 + k) % 2]);
+  }
+}
+
+TEST(SimdDot, BytesInFours) {
+  for (const bool side_by_side : {true, false}) {
+    for (const bool left_unsigned : {true, false}) {
+      for (const int depth : {4, 8}) {
+        for (const int columns : {32, 4, 1}) {
+          SCOPED_TRACE(std::to_string(depth) + " by " + std::to_string(columns));
+          const DType left = left_unsigned ? DType::U8 : DType::I8, right = left_unsigned ? DType::I8 : DType::U8;
+          const tile::Function f = matmul_in_fours(3, columns, depth, left, right, side_by_side);
+          const Case ordinary{{7 * 16, 16 * 41, 7 * 41}, {7, 41, 16}, 3};
+          differential(f, ordinary);
+          Case ends = ordinary;
+          ends.fill = extremes;
+          differential(f, ends);
+        }
+      }
+    }
+  }
+}
+
+TEST(SimdDot, BytesInFoursTakeOneInstructionEach) {
+  const tile::Function f = matmul_in_fours(6, 32, 4, DType::U8, DType::I8, true);
+  const auto lowered = lower_simd(f, machine_of(64));
+  ASSERT_TRUE(lowered.ok());
+  EXPECT_EQ(count(lowered->body, Op::Dot4), 12);
+  EXPECT_EQ(count(lowered->body, Op::Words), 6 + 2);
+  EXPECT_EQ(count(lowered->body, Op::Gather), 0);
+  const auto again = ssa::parse(ssa::print(*lowered), op_table());
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(ssa::print(*again), ssa::print(*lowered));
+}
+
 TEST(SimdReduce, BothAxesOfEveryKind) {
   for (const DType t : {DType::F32, DType::I32, DType::U8, DType::I64, DType::Bool}) {
     for (const Combine how :

@@ -37,6 +37,10 @@ struct Isa {
   bool nan_max = false; // a max and a min that give NaN when either operand is
   bool vector_divide = false;  // of integers
   int sve_bits = 0;     // of the scalable vectors of AArch64, exactly; 0: not used
+  bool x86 = false;     // SSE2 at least
+  bool avx2 = false;
+  bool vnni = false;    // dot products of bytes, AVX-512's at all widths
+  bool vnni_vex = false;  // the same up to 256 bits, without AVX-512
 };
 
 class Emitter {
@@ -107,6 +111,12 @@ class Emitter {
   llvm::Value* soft_fma_f64(llvm::Value* x, llvm::Value* y, llvm::Value* z);
   llvm::Value* soft_widen_f16(llvm::Value* x);
   llvm::Value* soft_narrow_f16(llvm::Value* x);
+
+  // dot4.cpp
+  llvm::Value* words(llvm::Value* bytes, const ssa::Type& to);
+  llvm::Value* dot4(llvm::Value* a, llvm::Value* b, llvm::Value* sum);
+  llvm::Value* dot4_by_unit(llvm::Value* a, llvm::Value* b, llvm::Value* sum);
+  llvm::Value* dot4_by_pairs(llvm::Value* a, llvm::Value* b, llvm::Value* sum);
 
   // vector.cpp
   llvm::Value* splat(llvm::Value* x, int lanes);

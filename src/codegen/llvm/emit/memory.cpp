@@ -105,6 +105,14 @@ Value* Emitter::load(const ssa::Inst& inst) {
     return from_memory(b_.CreateAlignedLoad(ty, pointer, align_of(t)), t);
   }
   ty = llvm::FixedVectorType::get(ty, result.lanes());
+  // One condition for a few bytes: those of the slot where it does not hold.
+  if (mask && result.lanes() * bits(t) <= 64) {
+    const ssa::Inst* splat = values_[inst.operands[1]].inst;
+    if (splat && splat->op == static_cast<std::uint16_t>(Op::Splat)) {
+      pointer = slot_unless(values_[splat->operands[0]].value, pointer, zero_slot_);
+      mask = nullptr;
+    }
+  }
   if (all_true(mask)) return from_memory(b_.CreateAlignedLoad(ty, pointer, align_of(t)), t);
   return from_memory(b_.CreateMaskedLoad(ty, pointer, align_of(t), mask, llvm::Constant::getNullValue(ty)), t);
 }
