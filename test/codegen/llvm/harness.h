@@ -120,6 +120,7 @@ struct Compiled {
   std::optional<LoadedCode> code;
   std::int64_t emulated = 0;  // the kernel's place
   std::int64_t scratch = 0;
+  bool runs = true;  // false: the emulator would die of it (cross/old-qemu.md)
 
   std::int64_t run(std::vector<Guarded*> buffers, std::vector<std::int64_t> sizes = {}, std::int64_t begin = 0,
                    std::int64_t end = 1) const {
@@ -163,7 +164,9 @@ inline Compiled build(const ssa::Function& function, const TargetDesc& target = 
   compiled.scratch = scratch_bytes(function);
   if (emulated_cpu()) {
     const std::string symbol = "k";
-    compiled.emulated = emulated_cpu()->load(objects[0], {&symbol, 1}).value()[0];
+    const auto places = emulated_cpu()->load(objects[0], {&symbol, 1});
+    compiled.runs = places.ok() || places.error().code() != "emulator-fault";
+    if (compiled.runs) compiled.emulated = places.value()[0];
   } else {
     compiled.code = LoadedCode::load(objects).value();
   }

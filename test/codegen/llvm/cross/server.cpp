@@ -37,6 +37,24 @@ std::string linker_script(std::span<const std::string> symbols, std::int64_t at)
   return script.str();
 }
 
+// Whether code holds a vf[w|n]cvt.rtz.x[u].f that old emulators die of (old-qemu.md).
+bool has_fatal_conversion(std::span<const char> code) {
+  std::uint32_t before = 0;  // the four bytes before
+  for (std::size_t at = 0; at + 4 <= code.size(); at += 2) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, code.data() + at, 4);
+    if (at >= 4) std::memcpy(&before, code.data() + at - 4, 4);
+    if ((word & 0xFC00707F) != 0x48001057) continue;  // VFUNARY0
+    const std::uint32_t kind = word >> 15 & 31;
+    const bool other_width = kind == 14 || kind == 15 || kind == 22 || kind == 23;
+    const bool after_vsetvli = (before & 0x707F) == 0x7057;
+    if (other_width || ((kind == 6 || kind == 7) && after_vsetvli)) return true;
+  }
+  return false;
+}
+
+bool old_qemu() { return std::getenv("WEFT_CROSS_OLD_QEMU") != nullptr; }
+
 bool receive(int socket, void* to, std::size_t bytes) {
   return recv(socket, to, bytes, MSG_WAITALL) == static_cast<ssize_t>(bytes);
 }
@@ -125,6 +143,9 @@ Result<std::vector<std::int64_t>> Server::load(const codegen::Object& object, st
   const std::vector<char> image = WEFT_TRY(link(object, symbols, at));
   const std::int64_t data_end = used_.empty() ? 0 : used_.rbegin()->first + used_.rbegin()->second;
   if (at < data_end || static_cast<std::int64_t>(image.size()) > room) return internal_error("no room for code");
+  if (old_qemu() && has_fatal_conversion(image)) {
+    return unsupported("emulator-fault", "this qemu dies of a conversion that rounds towards zero");
+  }
   code_ = at;
   std::memcpy(memory_ + at, image.data(), image.size());
   std::vector<std::int64_t> kernels(symbols.size());

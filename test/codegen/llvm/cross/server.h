@@ -31,7 +31,8 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   const Machine& machine() const { return machine_; }
-  // Where kernels are: by symbol, in their order. Code stays until the end.
+  // Where kernels are: by symbol, in their order. Code stays until the end. "emulator-fault": code that an emulator with a
+  // known fault (old-qemu.md) dies of.
   Result<std::vector<std::int64_t>> load(const codegen::Object& object, std::span<const std::string> symbols);
 
   Result<std::int64_t> allocate(std::int64_t bytes);  // an offset, of a multiple of 64
