@@ -27,8 +27,8 @@ using GOp = graph::Op;
 Result<Tensor> ConstantStore::prepared(const Tensor& data, const std::vector<std::int64_t>& shape,
                                        const loop::StorageMap& map) {
   const Tensor::Deferred* elsewhere = data.deferred();
-  std::string key = fmt::format("{} {} {} {} {}", elsewhere ? static_cast<const void*>(elsewhere->data) : data.data(),
-                                name(data.dtype()), shape_str(shape), map.panel_axis, map.panel);
+  std::string key = fmt::format("{} {} {} {} {} {}", elsewhere ? static_cast<const void*>(elsewhere->data) : data.data(),
+                                name(data.dtype()), shape_str(shape), map.panel_axis, map.panel, map.inner);
   if (elsewhere) key += shape_str(elsewhere->shape) + shape_str(elsewhere->strides);
   for (int axis : map.order) key += fmt::format(" {}", axis);
   if (auto it = done_.find(key); it != done_.end()) return it->second;

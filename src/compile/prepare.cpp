@@ -25,6 +25,7 @@ struct Packing {
   std::int64_t lanes = 1;   // in all panels
   std::int64_t width = 1;   // lanes of a panel
   std::int64_t lane_stride = 0;
+  Axis inner{1, 0};         // what lies inside a lane
 
   std::int64_t panels() const { return (lanes + width - 1) / width; }
 };
@@ -56,7 +57,8 @@ Packing packing_of(const Tensor& data, const std::vector<std::int64_t>& shape, c
   std::vector<std::vector<Axis>> axes;
   if (const Tensor::Deferred* elsewhere = data.deferred(); elsewhere != nullptr && data.size() > 0) {
     auto split = split_axes(*elsewhere, shape);
-    if (split && (map.panel_axis < 0 || (*split)[map.panel_axis].size() <= 1)) {
+    const auto whole = [&](int axis) { return axis < 0 || (*split)[axis].size() <= 1; };
+    if (split && whole(map.panel_axis) && whole(map.inner)) {
       p.from = reinterpret_cast<const char*>(elsewhere->data);
       axes = std::move(*split);
     }
@@ -72,7 +74,7 @@ Packing packing_of(const Tensor& data, const std::vector<std::int64_t>& shape, c
     std::iota(order.begin(), order.end(), 0);
   }
   for (int axis : order) {
-    if (axis == map.panel_axis) continue;
+    if (axis == map.panel_axis || axis == map.inner) continue;
     p.outer.insert(p.outer.end(), axes[axis].begin(), axes[axis].end());
     p.rows *= shape[axis];
   }
@@ -80,6 +82,7 @@ Packing packing_of(const Tensor& data, const std::vector<std::int64_t>& shape, c
   p.lanes = shape[map.panel_axis];
   p.width = map.panel;
   p.lane_stride = axes[map.panel_axis].empty() ? 0 : axes[map.panel_axis][0].stride;
+  if (map.inner >= 0 && !axes[map.inner].empty()) p.inner = axes[map.inner][0];
   return p;
 }
 
@@ -109,19 +112,30 @@ void copy_rows(Source<T> from, T* to, std::int64_t count, std::int64_t lanes, co
   }
 }
 
+// One row whose lanes have several elements.
+template <class T>
+void copy_lanes(Source<T> from, T* to, std::int64_t lanes, const Packing& p) {
+  for (std::int64_t k = 0; k < p.inner.size; ++k) {
+    const Source<T> source = from + k * p.inner.stride;
+    for (std::int64_t lane = 0; lane < lanes; ++lane) to[lane * p.inner.size + k] = source[lane * p.lane_stride];
+  }
+}
+
 template <class T>
 void pack_panel(Source<T> from, T* to, std::int64_t panel, const Packing& p) {
-  const std::int64_t lanes = std::min(p.width, p.lanes - panel * p.width);
+  const std::int64_t lanes = std::min(p.width, p.lanes - panel * p.width), row_size = p.width * p.inner.size;
   from = from + panel * p.width * p.lane_stride;
-  to += panel * p.rows * p.width;
-  if (lanes < p.width) std::fill_n(to, p.rows * p.width, T{0});
-  const bool contiguous = !p.outer.empty() && p.outer.back().stride == 1;
+  to += panel * p.rows * row_size;
+  if (lanes < p.width) std::fill_n(to, p.rows * row_size, T{0});
+  const bool contiguous = p.inner.size == 1 && !p.outer.empty() && p.outer.back().stride == 1;
   const std::int64_t step = contiguous ? std::max<std::int64_t>(1, p.outer.back().size) : 1;
   std::vector<std::int64_t> at(p.outer.size(), 0);
-  for (std::int64_t row = 0; row < p.rows; row += step, to += step * p.width) {
+  for (std::int64_t row = 0; row < p.rows; row += step, to += step * row_size) {
     Source<T> source = from;
     for (std::size_t k = 0; k < p.outer.size(); ++k) source = source + at[k] * p.outer[k].stride;
-    if (contiguous) {
+    if (p.inner.size > 1) {
+      copy_lanes(source, to, lanes, p);
+    } else if (contiguous) {
       copy_rows(source, to, step, lanes, p);
     } else if (p.lane_stride == 1) {
       std::memcpy(to, source.at, static_cast<std::size_t>(lanes) * sizeof(T));
@@ -150,7 +164,7 @@ template <class T>
 void add_jobs(const std::shared_ptr<Packed>& shared, std::vector<Job>& jobs) {
   constexpr std::int64_t kBytesPerJob = 4 << 20;
   const Packing& packing = shared->packing;
-  const auto panel_bytes = static_cast<std::int64_t>(sizeof(T)) * packing.rows * packing.width;
+  const auto panel_bytes = static_cast<std::int64_t>(sizeof(T)) * packing.rows * packing.width * packing.inner.size;
   const std::int64_t per_job = std::max<std::int64_t>(1, kBytesPerJob / std::max<std::int64_t>(1, panel_bytes));
   T* to = shared->to.as_mutable<T>();
   for (std::int64_t begin = 0; begin < packing.panels(); begin += per_job) {

@@ -276,11 +276,12 @@ ExprId address_expr(Group& g, ParamId param, const std::vector<ExprId>& coordina
   if (split >= 0) sum = g.ifloordiv(coordinates[split], g.constant_i64(p.map.panel));
   for (int i = 0; i < rank; ++i) {
     const int axis = p.map.order.empty() ? i : p.map.order[i];
-    if (axis != split) sum = inner(sum, axis);
+    if (axis != split && (split < 0 || axis != p.map.inner)) sum = inner(sum, axis);
   }
   if (split < 0) return sum;
   const ExprId panel = g.constant_i64(p.map.panel);
-  return g.iadd(g.imul(sum, panel), g.imod(coordinates[split], panel));
+  sum = g.iadd(g.imul(sum, panel), g.imod(coordinates[split], panel));
+  return p.map.inner < 0 ? sum : inner(sum, p.map.inner);
 }
 
 std::vector<ExprId> used_exprs(const Group& g, ExprId root) {

@@ -61,11 +61,12 @@ enum class Role : std::uint8_t { Input, Output, InOut, OnChip };
 // How a value that crosses memory is laid out. Row-major over `order` (a permutation of the axes,
 // outermost first; empty: 0, 1, 2 ...). With a panel, axis `panel_axis` is split: its quotient by
 // `panel` becomes the outermost axis and its remainder the innermost one, padded to whole panels
-// (the padding holds zeros).
+// (the padding holds zeros). Axis `inner`, if there is one, lies inside even that.
 struct StorageMap {
   std::vector<int> order;
   int panel_axis = -1;
   int panel = 0;
+  int inner = -1;
   friend bool operator==(const StorageMap&, const StorageMap&) = default;
 };
 Dim storage_elements(const Shape& shape, const StorageMap& map);

@@ -66,12 +66,14 @@ class Interpreter {
       }
     }
     const int split = p.map.panel > 0 ? p.map.panel_axis : -1;
+    const int inner = split >= 0 ? p.map.inner : -1;
     if (split >= 0) address = at[split] / p.map.panel;
     for (int i = 0; i < rank; ++i) {
       const int axis = p.map.order.empty() ? i : p.map.order[i];
-      if (axis != split) address = address * m.shape[axis] + at[axis];
+      if (axis != split && axis != inner) address = address * m.shape[axis] + at[axis];
     }
     if (split >= 0) address = address * p.map.panel + at[split] % p.map.panel;
+    if (inner >= 0) address = address * m.shape[inner] + at[inner];
     if (address >= m.elements)
       return internal_error(fmt::format("an access to p{} is out of bounds", id));
     return address;

@@ -164,6 +164,11 @@ class Parser {
       p.map.panel = static_cast<int>(WEFT_TRY(integer()));
       WEFT_TRY(expect(")"));
     }
+    if (word("inner")) {
+      WEFT_TRY(expect("("));
+      p.map.inner = static_cast<int>(WEFT_TRY(integer()));
+      WEFT_TRY(expect(")"));
+    }
     g_.params.push_back(std::move(p));
     return {};
   }

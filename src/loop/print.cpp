@@ -49,6 +49,7 @@ std::string str(const Param& p) {
   if (p.constant) s += " const";
   if (!p.map.order.empty()) s += fmt::format(" order({})", list(p.map.order));
   if (p.map.panel > 0) s += fmt::format(" panel({}, {})", p.map.panel_axis, p.map.panel);
+  if (p.map.inner >= 0) s += fmt::format(" inner({})", p.map.inner);
   return s;
 }
 

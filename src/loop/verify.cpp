@@ -43,6 +43,9 @@ class Verifier {
         (p.map.panel > 0 && (p.map.panel_axis < 0 || p.map.panel_axis >= rank))) {
       return bad("a parameter's panel axis is out of range");
     }
+    if (p.map.inner < -1 || p.map.inner >= rank || (p.map.inner >= 0 && (p.map.panel == 0 || p.map.inner == p.map.panel_axis))) {
+      return bad("a parameter's innermost axis is none of those beside its panel axis");
+    }
     if (is_complex(p.dtype) || is_string(p.dtype)) {
       return unsupported("dtype", fmt::format("kernels on {} elements", weft::name(p.dtype)));
     }

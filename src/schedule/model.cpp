@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kIssued = 4;         // instructions a cycle
 constexpr double kLoopInstructions = 3;  // of one iteration: count, compare, branch
+constexpr double kWordOperations = 8;  // for a dot of four bytes, without a unit for it
 constexpr double kScalarLoad = 0.5;   // cycles at least
 constexpr double kLoopStart = 6;      // cycles to enter and leave an inner loop
 constexpr double kCacheShare = 0.75;  // of a cache that the data of a kernel can count on
@@ -52,7 +53,7 @@ class Model {
   }
 
  private:
-  double tile(LoopId l) const { return r_.loops[l].axis >= 0 ? r_.loops[l].tile : 1; }
+  double tile(LoopId l) const { return r_.loops[l].in_word ? a_.extents[l] : r_.loops[l].axis >= 0 ? r_.loops[l].tile : 1; }
   double steps(LoopId l) const { return std::ceil(a_.extents[l] / tile(l)); }
   double block(LoopId l) const { return static_cast<double>(r_.loops[l].block); }
 
@@ -92,9 +93,10 @@ class Model {
       const double arithmetic = operations(leaf) * rows * vectors / m_.rates.fmas;
       const double loads = load_cycles(leaf, lane, vectors, trips) + spill_cycles(leaf, rows, vectors);
       double cycles = std::max(arithmetic, (operations(leaf) * rows * vectors + loads + overhead(leaf)) / kIssued);
-      const bool chained = leaf.stmt->kind == Stmt::Kind::Update && !leaf.loops.empty() &&
-                           g_.loops[leaf.loops.back()].kind == LoopKind::Reduce && !r_.loops[leaf.loops.back()].unrolled;
-      if (chained) cycles = std::max(cycles, kFmaLatency) + kLoopStart / steps(leaf.loops.back());
+      const LoopId inner = innermost(leaf);
+      const bool chained = leaf.stmt->kind == Stmt::Kind::Update && inner >= 0 && g_.loops[inner].kind == LoopKind::Reduce &&
+                           !r_.loops[inner].unrolled;
+      if (chained) cycles = std::max(cycles, kFmaLatency) + kLoopStart / steps(inner);
       const double us = 1e-3 / m_.rates.ghz;
       cost.compute += cycles * whole * us;
       cost.l1 += loads * whole * us;
@@ -116,12 +118,22 @@ class Model {
   }
 
   double operations(const Leaf& leaf) const {
+    if (in_word(leaf)) return m_.has_vnni ? 1 : kWordOperations;
     return static_cast<double>(leaf.operations) - (leaf.product && m_.has_fma ? 1 : 0);
+  }
+
+  bool in_word(const Leaf& leaf) const { return !leaf.loops.empty() && r_.loops[leaf.loops.back()].in_word; }
+
+  // The loop whose steps follow each other; -1: none does.
+  LoopId innermost(const Leaf& leaf) const {
+    const std::size_t n = leaf.loops.size(), left_out = in_word(leaf) ? 1 : 0;
+    return n > left_out ? leaf.loops[n - 1 - left_out] : -1;
   }
 
   // Instructions of the innermost loop itself, for one step of its statement.
   double overhead(const Leaf& leaf) const {
-    return leaf.loops.empty() || r_.loops[leaf.loops.back()].unrolled ? 0 : kLoopInstructions;
+    const LoopId inner = innermost(leaf);
+    return inner < 0 || r_.loops[inner].unrolled ? 0 : kLoopInstructions;
   }
 
   // Cycles per step. What does not depend on the inner loops is loaded outside of them; what the steps of written out
@@ -141,7 +153,8 @@ class Model {
         seen *= steps(l);
         if (access.strides[l] != Stride::None) times = seen;
       }
-      const Stride along = lane < 0 ? Stride::None : packed(access) && access.strides[lane] != Stride::None ? Stride::Unit : access.strides[lane];
+      Stride along = lane < 0 ? Stride::None : access.strides[lane];
+      if (along != Stride::None && (packed(access) || in_word(leaf))) along = Stride::Unit;
       double one = std::clamp(vector_load, kScalarLoad, 2 * kScalarLoad);  // one that is spread takes the way of a vector
       if (along == Stride::Unit) one = vectors * vector_load;
       if (along == Stride::Other) one = tile(lane) * (access.store ? kScatterLane : kGatherLane);
@@ -163,13 +176,14 @@ class Model {
 
   // Whether what the steps of the innermost written out loop share can stay in registers beside the accumulators.
   bool fits_registers(const Leaf& leaf, const Access& access, const std::vector<double>& span, double vectors) const {
-    if (leaf.loops.empty() || !r_.loops[leaf.loops.back()].unrolled) return true;
+    const LoopId last = innermost(leaf);
+    if (last < 0 || !r_.loops[last].unrolled) return true;
     std::vector<double> inner(span.size(), 1);
     double rows = 1;
     for (LoopId l : leaf.loops) {
       if (r_.loops[l].axis == 0) inner[l] = span[l], rows *= span[l];
     }
-    inner[leaf.loops.back()] = span[leaf.loops.back()];
+    inner[last] = span[last];
     return (rows + elements(access, inner) + 1) * vectors <= m_.vector_registers;
   }
 

@@ -25,6 +25,7 @@ struct LoopPlan {
   bool unrolled = false;   // its steps are written out; of a loop that is short and not tiled
   bool apart = false;      // of rows: what is done with their sums is done row by row, from on-chip memory
   bool masked = false;     // whole tiles run the masked code of the last one: where masks are rare and code is long
+  bool in_word = false;    // its four steps are one of a dot of bytes
 };
 
 struct Record {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "loop/bytes.h"
 #include "schedule/tiles.h"
 
 namespace weft::schedule {
@@ -84,6 +85,7 @@ Record Tiler::record(const Choice& c) const {
   if (product_.leaf) plan_product(r, c);
   for (const Product& product : products_) plan_other_product(r, product);
   turn(r);
+  words(r);
   split_sums(r);
   equal_accumulators(r);
   if (c.unroll) unroll(r);
@@ -180,6 +182,30 @@ int Tiler::most_rows(LoopId rows) const {
   return most;
 }
 
+// Products of bytes in words: one operand is a word of each row, the other has a word in each lane.
+void Tiler::words(Record& r) const {
+  for (const Leaf& leaf : a_.leaves) {
+    const LoopId lane = lane_of(leaf);
+    if (!leaf.bytes || lane < 0 || g_.loops[lane].kind != LoopKind::Parallel || leaf.lhs[lane] == leaf.rhs[lane]) continue;
+    const std::vector<bool>& in_lanes = leaf.lhs[lane] ? leaf.lhs : leaf.rhs;
+    const bool rows_apart = std::all_of(leaf.loops.begin(), leaf.loops.end(), [&](LoopId l) {
+      return r.loops[l].axis != 0 || (g_.loops[l].kind == LoopKind::Parallel && !in_lanes[l]);
+    });
+    r.loops[leaf.loops.back()].in_word = rows_apart && words_lie_ready(r, leaf, lane);
+  }
+}
+
+// Whether the operand that runs over the lanes has the four bytes of each lane side by side.
+bool Tiler::words_lie_ready(const Record& r, const Leaf& leaf, LoopId lane) const {
+  for (const Access& access : leaf.accesses) {
+    if (access.strides[lane] == Stride::None) continue;
+    if (r.maps[access.param].panel > 0) return r.maps[access.param].inner >= 0;
+    const loop::Affine address = loop::address(g_, access.param, access.at);
+    return address.valid && address.coefficient(leaf.loops.back()).is(1) && address.coefficient(lane).is(loop::kBytesInWord);
+  }
+  return false;
+}
+
 // Panels as wide as the tile for a constant operand that runs over the lanes; inside, the reduce
 // loops in their order.
 void Tiler::pack(Record& r, int panel) const {
@@ -195,6 +221,7 @@ void Tiler::pack(Record& r, int panel) const {
         continue;
       }
       const auto& loops = product_.leaf->loops;
+      if (product_.leaf->bytes && e.op == loop::Op::Index && e.id == loops.back()) map.inner = static_cast<int>(i);
       const std::size_t depth =
           e.op == loop::Op::Index
               ? std::find(loops.begin(), loops.end(), e.id) - loops.begin() + 1
@@ -250,12 +277,14 @@ void Tiler::unroll(Record& r) const {
   for (const Leaf& leaf : a_.leaves) {
     if (leaf.stmt->kind != Stmt::Kind::Update) continue;
     const int lanes = std::max(1, m_.vector_bits / element_bits(a_, leaf));
-    double vectors = static_cast<double>(leaf.operations), steps = 1;
+    const bool in_word = !leaf.loops.empty() && r.loops[leaf.loops.back()].in_word;
+    double vectors = in_word ? 1 : static_cast<double>(leaf.operations), steps = 1;
     for (LoopId l : leaf.loops) {
       if (r.loops[l].axis >= 0) vectors *= r.loops[l].axis == 1 ? std::ceil(1.0 * r.loops[l].tile / lanes) : r.loops[l].tile;
     }
     for (std::size_t i = leaf.loops.size(); i-- > 0;) {
       const LoopId l = leaf.loops[i];
+      if (r.loops[l].in_word) continue;
       if (g_.loops[l].kind != LoopKind::Reduce || r.loops[l].axis >= 0 || !g_.loops[l].extent.is_const()) break;
       steps *= a_.extents[l];
       if (steps > kUnrolledSteps || steps * vectors > kUnrolledOperations * (leaf.product ? 2 : 1)) break;
@@ -305,7 +334,7 @@ double Tiler::cached_row_steps(const Record& r, const Choice& c) const {
   if (!outer() || !c.rows) return 1;
   const Leaf& leaf = *product_.leaf;
   const std::vector<bool>& on = leaf.lhs[product_.lanes] ? leaf.rhs : leaf.lhs;
-  double bytes = r.loops[*c.rows].tile * 4.0;
+  double bytes = r.loops[*c.rows].tile * (leaf.bytes ? 1.0 : 4.0);
   for (LoopId l : leaf.loops) {
     if (on[l] && g_.loops[l].kind == LoopKind::Reduce) bytes *= a_.extents[l];
   }

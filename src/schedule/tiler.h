@@ -49,6 +49,8 @@ class Tiler {
   void plan_product(Record& r, const Choice& c) const;
   void plan_other_product(Record& r, const Product& product) const;
   void turn(Record& r) const;
+  void words(Record& r) const;
+  bool words_lie_ready(const Record& r, const Leaf& leaf, LoopId lane) const;
   double most(LoopId l) const;
   void pack(Record& r, int panel) const;
   void split_sums(Record& r) const;

@@ -16,6 +16,7 @@ const std::vector<Pass>& passes() {
   static const std::vector<Pass> table{
       {"inline-composites", "replaces composite regions by their bodies", inline_composites},
       {"shapes", "replaces integer tensors whose elements are known as sizes by shape values", fold_shapes},
+      {"quantised", "products of quantised values become products of their bytes, rescaled after the sum", multiply_bytes},
       {"fold", "evaluates nodes of constants, within a bound of bytes", fold_constants},
       {"sink-constants", "captures what no iteration changes, moves captured constants into bodies", sink_constants},
       {"simplify", "algebraic rules, to a fixed point", simplify},

@@ -69,10 +69,11 @@ Buffers make(const Case& c, const std::vector<loop::StorageMap>& maps, std::int6
         if (map.panel > 0) address = at[map.panel_axis] / map.panel;
         for (std::size_t d = 0; d < shape.size(); ++d) {
           const int axis = map.order.empty() ? static_cast<int>(d) : map.order[d];
-          if (map.panel > 0 && axis == map.panel_axis) continue;
+          if (map.panel > 0 && (axis == map.panel_axis || axis == map.inner)) continue;
           address = address * shape[axis] + at[axis];
         }
         if (map.panel > 0) address = address * map.panel + at[map.panel_axis] % map.panel;
+        if (map.inner >= 0) address = address * shape[map.inner] + at[map.inner];
         std::memcpy(bytes.data() + (kGuard + address) * size, plain.data() + k * size, size);
       }
     }
@@ -382,6 +383,71 @@ TEST(Lower, DotEmitsDot) {
   ASSERT_TRUE(lowered.ok());
   EXPECT_NE(ssa::print(lowered->function).find("dot"), std::string::npos) << s.why;
   EXPECT_EQ(s.variants.back().record.maps[1].panel, s.variants.back().record.loops[1].tile);
+}
+
+// Bytes in words: the weights' axis of 4 lies inside their panels.
+constexpr const char* kByteDot = R"(group "dot"
+  param p0: input LEFT[M, 20]
+  param p1: input RIGHT[5, 4, N] const
+  param p2: output i32[M, N]
+  parallel i0: M { parallel i1: N {
+    local t0: i32 = i32(0)
+    reduce i2: 5 { reduce i3: 4 { update t0 sum= cast.i32(p0[i0, i2 * 4 + i3]) * cast.i32(p1[i2, i3, i1]) } }
+    store p2[i0, i1] = t0
+  } })";
+
+std::string typed(std::string text, bool left_unsigned) {
+  text.replace(text.find("LEFT"), 4, left_unsigned ? "u8" : "i8");
+  return text.replace(text.find("RIGHT"), 5, left_unsigned ? "i8" : "u8");
+}
+
+TEST(Lower, DotOfBytes) {
+  for (const bool left_unsigned : {true, false}) {
+    for (int m : {1, 3, 14, 40}) {
+      for (int n : {1, 5, 32, 50}) check(replace(typed(kByteDot, left_unsigned), {{"M", m}, {"N", n}}).c_str());
+    }
+  }
+  std::string dynamic = replace(typed(kByteDot, true), {{"N", 50}});
+  for (std::size_t at; (at = dynamic.find('M')) != std::string::npos;) dynamic.replace(at, 1, "n");
+  for (int n : {0, 1, 7}) check(dynamic.c_str(), {{"n", n}});
+}
+
+TEST(Lower, DotOfBytesTakesWords) {
+  auto g = loop::parse(replace(typed(kByteDot, true), {{"M", 40}, {"N", 64}}));
+  ASSERT_TRUE(g.ok()) << g.error().what();
+  const auto s = schedule::schedule(*g, machine(512, 32), {});
+  const Record& r = s.variants.back().record;
+  EXPECT_TRUE(r.loops[3].in_word) << s.why;
+  EXPECT_EQ(r.maps[1].inner, 1) << s.why;
+  const auto lowered = lower(*g, r);
+  ASSERT_TRUE(lowered.ok());
+  EXPECT_NE(ssa::print(lowered->function).find(": i8[4,"), std::string::npos) << ssa::print(lowered->function);
+}
+
+// A convolution whose rows read past the edge, and whose operand on the lanes is not constant.
+TEST(Lower, ConvolutionOfBytes) {
+  check(R"(group "conv"
+  param p0: input u8[7, 9, 8]
+  param p1: input i8[3, 3, 2, 4, 20] const
+  param p2: output i32[7, 9, 20]
+  parallel i0: 7 { parallel i1: 9 { parallel i2: 20 {
+    local t0: i32 = i32(0)
+    reduce i3: 3 { reduce i4: 3 { reduce i5: 2 { reduce i6: 4 {
+      %0 = i0 + i3 - 1
+      %1 = i1 + i4 - 1
+      update t0 sum= cast.i32(load_if(and(and(ge(%0, 0), lt(%0, 7)), and(ge(%1, 0), lt(%1, 9))), p0[%0, %1, i5 * 4 + i6])) * cast.i32(p1[i3, i4, i5, i6, i2])
+    } } } }
+    store p2[i0, i1, i2] = t0
+  } } })");
+  check(R"(group "dot"
+  param p0: input u8[9, 5, 4]
+  param p1: input i8[5, 33, 4]
+  param p2: output i32[9, 33]
+  parallel i0: 9 { parallel i1: 33 {
+    local t0: i32 = i32(0)
+    reduce i2: 5 { reduce i3: 4 { update t0 sum= cast.i32(p0[i0, i2, i3]) * cast.i32(p1[i2, i1, i3]) } }
+    store p2[i0, i1] = t0
+  } })");
 }
 
 TEST(Lower, DotTransposedOperands) {

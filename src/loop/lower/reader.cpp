@@ -108,6 +108,18 @@ ExprId Reader::read(ValueId value, const std::vector<ExprId>& at, ExprId guard, 
   return e;
 }
 
+ExprId Reader::read_apart(ValueId value, std::size_t axis, std::int64_t inner, std::vector<ExprId> at, ExprId within) {
+  Shape shape = graph_.type(value).shape;
+  if (stored_[value] && graph_.constant(value)) {
+    shape[axis] = floor_div(shape[axis], Dim(inner));
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, Dim(inner));
+    at.insert(at.begin() + static_cast<std::ptrdiff_t>(axis) + 1, within);
+    return read_stored(value, shape, at, -1, 0);
+  }
+  at[axis] = group_.iadd(group_.imul(at[axis], group_.constant_i64(inner)), within);
+  return read(value, at);
+}
+
 ExprId Reader::read_stored(ValueId value, const Shape& shape, const std::vector<ExprId>& at, ExprId guard, int part) {
   const DType t = graph_.type(value).dtype;
   const auto load = [&](const Shape& seen, const std::vector<ExprId>& place) {

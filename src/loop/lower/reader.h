@@ -28,6 +28,9 @@ class Reader {
   // `part`.
   ExprId read(graph::ValueId value, const std::vector<ExprId>& at, ExprId guard = -1, int part = 0);
 
+  // As read(), at axis coordinate at[axis] * inner + within. A constant is seen with that axis as two.
+  ExprId read_apart(graph::ValueId value, std::size_t axis, std::int64_t inner, std::vector<ExprId> at, ExprId within);
+
   // The value is not read through but stands for `expr` when read at exactly these coordinates (a reduction's local).
   void bind(graph::ValueId value, std::vector<ExprId> at, ExprId expr);
   bool bound(graph::ValueId value) const { return bound_.count(value) != 0; }

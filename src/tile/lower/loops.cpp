@@ -236,6 +236,7 @@ void Lowerer::range(const Stmt& s, ValueId lo, ValueId hi) {
   const int t = tile(id);
   const bool grid = record_.loops[id].grid;
   if (!grid && extent.is(t)) return step(s, lo, false);
+  if (record_.loops[id].in_word) return step(s, b_.constant_i64(0), false);
   if (record_.loops[id].unrolled) {
     for (std::int64_t i = 0; i < extent.value(); ++i) step(s, b_.constant_i64(i), false);
     return;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "loop/bytes.h"
 #include "tile/lower/lowerer.h"
 
 namespace weft::tile {
@@ -27,6 +28,7 @@ Result<void> Lowerer::check_record() const {
                       (p.axis < 0 || g_.loops[i].kind != loop::LoopKind::Serial) &&
                       (!p.grid || g_.loops[i].kind == loop::LoopKind::Parallel) &&
                       (!p.unrolled || (p.axis < 0 && !p.grid && g_.loops[i].extent.is_const())) &&
+                      (!p.in_word || (p.axis < 0 && !p.unrolled && loop::in_word(g_, static_cast<LoopId>(i)))) &&
                       p.grid == (std::count(record_.grid_order.begin(), record_.grid_order.end(),
                                             static_cast<int>(i)) == 1);
     if (!good) return internal_error(fmt::format("the plan of i{} is not possible", i));
@@ -206,6 +208,30 @@ ValueId Lowerer::multiply_add(const Stmt& s, ValueId acc) {
   return b_.scalar(ScalarOp::Fma, {a, b, acc});
 }
 
+// acc + a . b over the four steps of the innermost loop: its variable runs along the lanes of a, and along the rows of b.
+ValueId Lowerer::multiply_bytes(const Stmt& s, ValueId acc) {
+  const LoopId four = stack_.back();
+  const auto product = loop::byte_product(g_, s);
+  WEFT_CHECK(product, "a word of what is no product of bytes");
+  constexpr int steps = loop::kBytesInWord;
+  const Type type = b_.type(acc);
+  const auto over_lanes = [&](ExprId e) {
+    return std::any_of(stack_.begin(), stack_.end(), [&](LoopId l) { return record_.loops[l].axis == 1 && depends(e).loops[l]; });
+  };
+  const auto operand = [&](ExprId e, ValueId index, int rows, int columns) {
+    active_[four]->index = index;
+    frames_.emplace_back();
+    const ValueId v = eval(e);
+    frames_.pop_back();
+    return as(v, Type::tile(g_.expr(e).dtype, rows, columns));
+  };
+  ExprId a = product->a, b = product->b;
+  if (over_lanes(a)) std::swap(a, b);
+  const ValueId left = operand(a, b_.iota(1, steps, 1), type.shape[0], steps);
+  const ValueId right = operand(b, b_.iota(steps, 1, 0), steps, type.shape[1]);
+  return b_.dot(left, right, acc);
+}
+
 void Lowerer::update(const Stmt& s) {
   Local& local = locals_.at(s.id);
   // Elements past the end of a reduce loop contribute nothing.
@@ -215,7 +241,10 @@ void Lowerer::update(const Stmt& s) {
       mask = both(mask, active_[l]->mask);
   }
   ValueId next = -1;
-  if (mask < 0 && s.combine == Combine::Sum && g_.expr(s.value).op == loop::Op::Mul) {
+  if (!stack_.empty() && record_.loops[stack_.back()].in_word) {
+    WEFT_CHECK(mask < 0, "a word is whole");
+    next = multiply_bytes(s, local.value);
+  } else if (mask < 0 && s.combine == Combine::Sum && g_.expr(s.value).op == loop::Op::Mul) {
     next = multiply_add(s, local.value);
   } else {
     ValueId v = eval(s.value);

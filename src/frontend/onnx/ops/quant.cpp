@@ -14,6 +14,18 @@ namespace {
 using graph::Op;
 using ops::to_integers;
 
+// Weights stay the bytes they are, and zero points the numbers they are: what multiplies bytes looks for them.
+class Unfolded {
+ public:
+  explicit Unfolded(graph::Builder& builder) : b_(builder) { b_.set_folding(false); }
+  ~Unfolded() { b_.set_folding(true); }  // as the importer has it
+  Unfolded(const Unfolded&) = delete;
+  Unfolded& operator=(const Unfolded&) = delete;
+
+ private:
+  graph::Builder& b_;
+};
+
 // A scale or zero point spread over `shape`: one for all, one per index of the axis, or one per block along it.
 Result<ValueId> spread(NodeContext& c, int operand, const Shape& shape, const char* what) {
   ValueId v = c.in(operand);
@@ -72,6 +84,7 @@ Result<void> dequantize(NodeContext& c) {
   DType to = WEFT_TRY(type_attribute(c, "output_dtype", c.dtype(1)));
   DType compute = bits(to) > 32 || bits(c.dtype(1)) > 32 ? DType::F64 : DType::F32;
   ValueId x = c.in(0);
+  const Unfolded unfolded(c.b);
   // The difference of integers is taken exactly.
   DType difference = is_int(c.dtype(0)) ? DType::I32 : compute;
   x = c.b.cast(x, difference);
@@ -103,6 +116,7 @@ ValueId along(NodeContext& c, ValueId v, int rank, int axis) {
 
 // The operand less its zero point, as i32. A zero point per row stands on axis -2, per column on axis -1.
 ValueId centred(NodeContext& c, int operand, int zero_point, int axis) {
+  const Unfolded unfolded(c.b);
   ValueId x = c.b.cast(c.in(operand), DType::I32);
   if (!c.has(zero_point)) return x;
   ValueId zero = along(c, c.b.cast(c.in(zero_point), DType::I32), c.rank(operand), axis);
