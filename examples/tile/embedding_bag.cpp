@@ -63,6 +63,7 @@ bool embedding_bag(const weft::CompileOptions& options) {
   }
 
   const Kernel sum_rows = kernel("embedding_bag", bags_of_rows<D>);
+  if (print_only(sum_rows, options)) return true;
   const CompiledKernel compiled = sum_rows.compile(options).value();
   std::vector<float> staged(kStaged * D), out(kBags * D), expected(kBags * D);
   std::int64_t moved = 0, least = 0;

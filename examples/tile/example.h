@@ -32,6 +32,9 @@ struct Case {
   std::int64_t least_bytes;           // each input element read once, each output element written once
 };
 
+// Where --print names a stage, prints what that makes of the kernel; it is not run then.
+bool print_only(const Kernel& kernel, const weft::CompileOptions& options);
+
 // Compiles for the target, runs, compares; prints time, traffic (counted by the interpreter) and error. False: wrong.
 bool report(const Case& c, const weft::CompileOptions& options);
 double worst_difference(const std::vector<float>& found, const std::vector<float>& expected);  // NaN where they differ in it

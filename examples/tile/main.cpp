@@ -1,4 +1,5 @@
 // weft-tile [EXAMPLE...] [--target cpu|ref|opencl]: runs the examples of the tile language; all when none is named.
+// weft-tile [EXAMPLE...] --print STAGE [--target cuda:sm_90a]: what becomes of them: tile, kernel, llvm, asm, source.
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -16,7 +17,15 @@ double worst_difference(const std::vector<float>& found, const std::vector<float
   return worst;
 }
 
+std::string printed_stage;
+
+bool print_only(const Kernel& kernel, const weft::CompileOptions& options) {
+  if (!printed_stage.empty()) std::printf("%s\n", kernel.text(printed_stage, options).value().c_str());
+  return !printed_stage.empty();
+}
+
 bool report(const Case& c, const weft::CompileOptions& options) {
+  if (print_only(c.kernel, options)) return true;
   using Clock = std::chrono::steady_clock;
   const auto milliseconds = [](Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); };
   const std::vector<float> start = c.result;  // a kernel may add to it
@@ -59,6 +68,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> wanted;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--target") == 0 && i + 1 < argc) options.target = argv[++i];
+    else if (std::strcmp(argv[i], "--print") == 0 && i + 1 < argc) examples::printed_stage = argv[++i];
     else wanted.push_back(argv[i]);
   }
   for (const std::string& name : wanted) {

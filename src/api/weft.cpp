@@ -222,7 +222,11 @@ Result<compiler::Options> compiler_options(const CompileOptions& options) {
 }
 
 Result<void> require_here(const compiler::Options& how) {
-  return how.target ? Result<void>() : check_runs_on(how.machine, measured_machine());
+  if (!how.target) return check_runs_on(how.machine, measured_machine());
+  if (how.target->device()) return {};
+  return user_error("no-device", "the target is a kind of machine, none that is here")
+      .found(how.target->machine().name)
+      .suggest("kernels for it are printed by 'weft compile --emit source' and run by '--target sim:" + how.target->machine().name + "'");
 }
 
 Result<std::shared_ptr<const graph::Graph>> compiled_graph(const Program& program, const compiler::Options& how) {

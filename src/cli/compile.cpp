@@ -18,6 +18,7 @@ namespace weft::cli {
 namespace {
 
 const std::vector<std::string> kStages{"graph", "loop", "tile", "kernel", "llvm", "asm"};
+const std::vector<std::string> kTargetStages{"graph", "loop", "tile", "kernel", "source", "plan"};  // of one that --target names
 constexpr const char* kObject = "object";  // not text: only to a file
 
 struct CompileArguments : ModelArguments {
@@ -75,9 +76,11 @@ void print_report(const compiler::Report& r) {
              r.kernels, r.unique_kernels, r.compiled_kernels, r.host_steps, r.from_cache ? ", code from the cache" : "");
 }
 
+const std::vector<std::string>& stages(const CompileArguments& a) { return a.target == "cpu" ? kStages : kTargetStages; }
+
 Result<void> check_emit(const CompileArguments& a) {
-  std::vector<std::string> known = kStages;
-  known.push_back(kObject);
+  std::vector<std::string> known = stages(a);
+  if (a.target == "cpu") known.push_back(kObject);
   if (!a.emit.empty()) WEFT_TRY(require_one_of("stage", a.emit, known));
   if (a.emit == kObject && a.output.empty()) return usage_error("machine code goes to a file").suggest("-o FILE.o");
   if (!a.output.empty() && a.emit.empty()) return usage_error("nothing to write").at("--output").suggest("--emit object -o FILE.o");
@@ -89,6 +92,7 @@ Result<void> check_emit(const CompileArguments& a) {
 Result<compiler::Options> options_of(const CompileArguments& arguments) {
   compiler::Options options = WEFT_TRY(compiler_options(compile_options(arguments)));
   options.load = require_here(options).ok();
+  if (options.target && !options.load) options.code = false;
   return options;
 }
 
@@ -99,7 +103,7 @@ Result<int> compile(const CompileArguments& arguments) {
   compiler::Options options = WEFT_TRY(options_of(arguments));
   if (arguments.emit == kObject) options.code = false;  // once is enough
   if (!arguments.emit.empty() || !arguments.output_dir.empty()) {
-    options.dump_stages = arguments.emit.empty() ? joined(kStages, ",") : arguments.emit;
+    options.dump_stages = arguments.emit.empty() ? joined(stages(arguments), ",") : arguments.emit;
     options.dump = [&](const std::string& stage, const std::string& name, const std::string& text) {
       sink.add(stage, name, text);
     };
@@ -137,8 +141,9 @@ Result<int> check_text(const CompileArguments& arguments) {
 Action add_compile(CLI::App& app) {
   auto a = std::make_shared<CompileArguments>();
   add_model_options(app, *a);
-  add_option(app, "--emit", a->emit, "graph, loop, tile, kernel, llvm, asm or object (default: how long each stage took)");
+  add_option(app, "--emit", a->emit, "graph, loop, tile, kernel, llvm, asm or object; source and plan with --target (default: how long each stage took)");
   add_option(app, "--output,-o", a->output, "a file that receives what --emit names");
+  add_option(app, "--target", a->target, "cpu, a device (opencl) or a machine that need not be here (cuda:sm_90a); --emit source is what its compiler takes");
   add_option(app, "--cpu", a->cpu, "compile for this CPU, which need not be the one here: a name of docs/cpus.md");
   add_option(app, "--output-dir", a->output_dir, "a folder that receives a file per item (without --emit: of all stages)");
   add_option(app, "--input", a->inputs, "NAME=FILE.npy: an input whose value decides what the model does");

@@ -9,6 +9,7 @@
 #include "compile/clock.h"
 #include "kernel/math/math.h"
 #include "kernel/simd/lower.h"
+#include "kernel/simt/lower.h"
 
 namespace weft::compiler {
 
@@ -46,8 +47,24 @@ std::vector<Code::Part> divided(const std::vector<std::int32_t>& kernels, const 
 
 }  // namespace
 
-Result<kernel::Function> lower_program(const tile::Function& program, const Machine& machine, const std::string& name) {
-  kernel::Function function = WEFT_TRY(kernel::lower_simd(program, machine));
+namespace {
+
+Result<kernel::Function> spread_out(const tile::Function& program, const Machine& machine, std::string& how) {
+  if (!machine.has_groups()) return kernel::lower_simd(program, machine);
+  Result<kernel::Function> lowered = kernel::lower_simt(program, machine);
+  if (lowered.ok()) how = fmt::format("{} threads", lowered->threads);
+  if (lowered.ok() || lowered.error().kind() != ErrorKind::Unsupported) return lowered;
+  how = fmt::format("one thread: {}", lowered.error().what());
+  return kernel::lower_simd(program, machine);
+}
+
+}  // namespace
+
+Result<kernel::Function> lower_program(const tile::Function& program, const Machine& machine, const std::string& name,
+                                       std::string* spread) {
+  std::string how;
+  kernel::Function function = WEFT_TRY(spread_out(program, machine, how));
+  if (spread != nullptr) *spread = std::move(how);
   WEFT_TRY(kernel::expand_math(function));
   function.name = name;
   ssa::eliminate_dead(function);

@@ -30,8 +30,10 @@ struct CodeTimes {
 // Tile programs, by kernel, under the symbols that their code has.
 using Tiles = std::vector<tile::Function>;
 
-// A tile program as a kernel of that name, down to what emitters take.
-Result<kernel::Function> lower_program(const tile::Function& program, const Machine& machine, const std::string& name);
+// A tile program as a kernel of that name, down to what emitters take. Where the machine has groups of threads, for one of
+// them; what a group cannot run is one thread's, and `spread`, if given, says why.
+Result<kernel::Function> lower_program(const tile::Function& program, const Machine& machine, const std::string& name,
+                                       std::string* spread = nullptr);
 
 class Code final : public runtime::KernelCode {
  public:

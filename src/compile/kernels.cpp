@@ -87,10 +87,11 @@ int KernelSet::add_tile(tile::Function function, const std::string& name) {
   return it->second;
 }
 
-Result<std::vector<kernel::Function>> KernelSet::lower_all() const {
+Result<std::vector<kernel::Function>> KernelSet::lower_all() {
   std::vector<kernel::Function> functions;
-  for (const tile::Function& tile : *tiles_) {
-    functions.push_back(WEFT_TRY(lower_program(tile, machine(), tile.name)));
+  for (std::size_t k = 0; k < tiles_->size(); ++k) {
+    const tile::Function& tile = (*tiles_)[k];
+    functions.push_back(WEFT_TRY(lower_program(tile, machine(), tile.name, &entries_[k].spread)));
     dump("kernel", functions.back().name, ssa::print(functions.back()));
   }
   return functions;
@@ -102,13 +103,14 @@ Result<void> KernelSet::build_for_target() {
     Clock clock(report_.kernel_ms);
     functions = WEFT_TRY(lower_all());
   }
-  if (wants("source")) dump("source", "module", WEFT_TRY(options_.target->print(functions)));
   Clock clock(report_.llvm_ms);
+  if (wants("source") || !options_.code) dump("source", "module", WEFT_TRY(options_.target->print(functions)));
+  if (!options_.code) return {};
   device_code_ = WEFT_TRY(options_.target->build(functions));
   return {};
 }
 
-Result<void> KernelSet::dump_code() const {
+Result<void> KernelSet::dump_code() {
   if (!wants("kernel") && !wants("llvm") && !wants("asm") && !wants("object")) return {};
   const std::vector<kernel::Function> functions = WEFT_TRY(lower_all());
   std::vector<codegen::Entry> listed;

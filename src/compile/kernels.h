@@ -54,8 +54,8 @@ class KernelSet {
   Result<void> build_for_target();
 
   int add_tile(tile::Function function, const std::string& name);
-  Result<std::vector<kernel::Function>> lower_all() const;
-  Result<void> dump_code() const;
+  Result<std::vector<kernel::Function>> lower_all();
+  Result<void> dump_code();
 
   const Options& options_;
   Report& report_;

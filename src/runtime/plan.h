@@ -110,6 +110,7 @@ struct KernelEntry {
   KernelFn fn = nullptr;             // null: Plan::code has it; on a device there is none
   std::vector<bool> written;         // by Memory buffer
   std::int64_t scratch = 0;  // bytes of on-chip memory per program
+  std::string spread;        // on a device: how many threads run a program, and why if it is one
 };
 
 // Two sizes that must be equal for the plan to be right; checked as soon as both are known.

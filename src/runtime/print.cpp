@@ -69,7 +69,8 @@ class Printer {
       std::string text = v.guarded ? fmt::format("  when {} in {}..{}: ", v.guard.str(), v.lo, v.hi) : "  ";
       const std::string name = static_cast<std::size_t>(v.kernel) < p.kernels.size()
                                    ? p.kernels[v.kernel].symbol : fmt::format("kernel {}", v.kernel);
-      line(fmt::format("{}{} grid {} sizes ({})", text, name, v.grid.str(), shape_text(v.sizes)));
+      const std::string spread = static_cast<std::size_t>(v.kernel) < p.kernels.size() ? p.kernels[v.kernel].spread : "";
+      line(fmt::format("{}{} grid {} sizes ({}){}{}", text, name, v.grid.str(), shape_text(v.sizes), spread.empty() ? "" : ", ", spread));
     }
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "target/cuda/cuda.h"
 #include "target/opencl/opencl.h"
 
 namespace weft::target {
@@ -15,8 +16,13 @@ std::vector<Info>& table() {
   static std::vector<Info> targets{
       {"cpu", "this machine's cores, through LLVM", nullptr, nullptr},
       {"opencl", "an OpenCL device; opencl:1 is the second one", open_opencl, opencl_devices},
+      {"cuda", "an NVIDIA GPU; cuda:sm_90a is code for one that need not be here", open_cuda, cuda_devices},
   };
   return targets;
+}
+
+Error no_such_device(std::string_view target, std::string_view which) {
+  return user_error("unknown-target", "this target has no such device").found(fmt::format("{}:{}", target, which));
 }
 
 }  // namespace
@@ -35,16 +41,18 @@ Result<std::shared_ptr<const Target>> open(std::string_view name) {
     for (const Info& t : targets) names.push_back(t.name);
     return user_error("unknown-target", "there is no such target").found(std::string(name)).suggest(fmt::format("targets are {}", fmt::join(names, ", ")));
   }
+  const std::string_view which = colon == std::string_view::npos ? std::string_view() : name.substr(colon + 1);
+  if (found->open != nullptr) return found->open(which);
+  if (!which.empty()) return no_such_device(kind, which);
+  return std::shared_ptr<const Target>();
+}
+
+Result<int> device_number(std::string_view target, std::string_view which) {
   int device = 0;
-  if (colon != std::string_view::npos) {
-    const std::string_view number = name.substr(colon + 1);
-    const auto [end, failure] = std::from_chars(number.data(), number.data() + number.size(), device);
-    if (found->open == nullptr || failure != std::errc() || end != number.data() + number.size() || device < 0) {
-      return user_error("unknown-target", "this target has no such device").found(std::string(name));
-    }
-  }
-  if (found->open == nullptr) return std::shared_ptr<const Target>();
-  return found->open(device);
+  if (which.empty()) return device;
+  const auto [end, failure] = std::from_chars(which.data(), which.data() + which.size(), device);
+  if (failure == std::errc() && end == which.data() + which.size() && device >= 0) return device;
+  return no_such_device(target, which);
 }
 
 }  // namespace weft::target

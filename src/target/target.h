@@ -18,7 +18,7 @@ class Target {
  public:
   virtual ~Target() = default;
   virtual const Machine& machine() const = 0;
-  virtual std::shared_ptr<runtime::Device> device() const = 0;
+  virtual std::shared_ptr<runtime::Device> device() const = 0;  // null: kernels can be printed, not run
   // The kernels as the target's source text, as build() hands them to the device's compiler.
   virtual Result<std::string> print(std::span<const kernel::Function> kernels) const = 0;
   // Kernels by their place in the list. Unsupported: what the device lacks, all of it at once.
@@ -28,13 +28,16 @@ class Target {
 struct Info {
   const char* name;
   const char* doc;
-  Result<std::shared_ptr<const Target>> (*open)(int device);   // null: cpu
+  Result<std::shared_ptr<const Target>> (*open)(std::string_view which);  // what follows the colon; null: cpu
   Result<std::vector<std::string>> (*devices)();               // their names; an error says what is missing
 };
 std::span<const Info> all();
 void add(const Info& info);  // one of the program's own; before threads start
 
-// "cpu", "opencl", "opencl:1" (the second device). Null for cpu.
+// "cpu", "opencl", "opencl:1" (the second device), "cuda:sm_90a" (a machine that need not be here). Null for cpu.
 Result<std::shared_ptr<const Target>> open(std::string_view name);
+
+// What follows the colon as the number of a device; nothing is the first one.
+Result<int> device_number(std::string_view target, std::string_view which);
 
 }  // namespace weft::target

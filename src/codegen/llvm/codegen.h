@@ -50,6 +50,10 @@ using Object = std::vector<char>;
 
 Result<std::string> emit_llvm_ir(std::span<const Entry> entries, const TargetDesc& target);
 Result<std::string> emit_assembly(std::span<const Entry> entries, const TargetDesc& target);
+// For a machine of groups of threads whose assembly is PTX. Each function is an entry under its name: one call a thread,
+// a block of `threads` a program. Parameters: a pointer for each Memory buffer, the sizes as u64, a pointer to the 32
+// bits that a failed check writes its code to. Buffers start at multiples of 16 bytes where vectors are accessed.
+Result<std::string> ptx(std::span<const kernel::Function> kernels, const Machine& machine);
 // May be called from several threads at once.
 Result<Object> compile_object(std::span<const Entry> entries, const TargetDesc& target, const Options& options = {});
 

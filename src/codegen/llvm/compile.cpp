@@ -52,6 +52,7 @@ Isa isa_of(const llvm::TargetMachine& machine, const TargetDesc& target) {
     isa.vector_divide = subtarget.checkFeatures("+v");
     isa.f16c = subtarget.checkFeatures("+zfhmin,+zvfhmin");
   }
+  if (machine.getTargetTriple().isNVPTX()) isa.groups = isa.fma = isa.f16c = isa.nan_max = true;
   if (!machine.getTargetTriple().isX86()) return isa;
   isa.avx512 = subtarget.checkFeatures("+avx512f,+avx512vl,+avx512dq,+avx512bw");
   isa.fma = subtarget.checkFeatures("+fma") || isa.avx512;
@@ -76,7 +77,7 @@ Result<void> Unit::emit(std::span<const Entry> entries, const TargetDesc& target
     llvm::IRBuilder<> builder(context);
     WEFT_TRY(Emitter(*module, builder, isa, *entry.function).run(entry.symbol));
   }
-  add_note(*module, target.machine);
+  if (!isa.groups) add_note(*module, target.machine);
   if (!verify) return {};
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -141,6 +142,12 @@ Result<std::string> emit_llvm_ir(std::span<const Entry> entries, const TargetDes
 
 Result<std::string> emit_assembly(std::span<const Entry> entries, const TargetDesc& target) {
   return emit_text(entries, target, true);
+}
+
+Result<std::string> ptx(std::span<const kernel::Function> kernels, const Machine& machine) {
+  std::vector<Entry> entries;
+  for (const kernel::Function& kernel : kernels) entries.push_back({&kernel, kernel.name});
+  return emit_assembly(entries, target_for(machine));
 }
 
 Result<Object> compile_object(std::span<const Entry> entries, const TargetDesc& target, const Options& options) {

@@ -25,7 +25,7 @@ constexpr const char* switched_off[][2] = {{"enable-misched", "false"}, {"disabl
 struct Architecture {
   const char* name;      // as in Machine::arch
   const char* triple;
-  const char* cpu;       // the plain one: what may be used is listed
+  const char* cpu;       // the plain one: what may be used is listed; null: the machine's name is LLVM's
   const char* features;  // besides the machine's
   void (*initialize)();
 };
@@ -48,6 +48,9 @@ constexpr Architecture kArchitectures[] = {
 #endif
 #ifdef WEFT_LLVM_RISCV
     {"riscv64", "riscv64-unknown-linux-gnu", "generic-rv64", "", WEFT_INITIALIZE(RISCV)},
+#endif
+#ifdef WEFT_LLVM_NVPTX
+    {"nvptx64", "nvptx64-nvidia-cuda", nullptr, "", WEFT_INITIALIZE(NVPTX)},
 #endif
 };
 
@@ -109,7 +112,8 @@ TargetDesc target_for(const Machine& machine) {
   if (machine.arch == host.arch && machine.features == host.features && machine.vector_bits == host.vector_bits) return host_target();
   const Architecture* arch = architecture(machine.arch);
   if (arch == nullptr) return {machine.arch, "", with_sign(machine.features), machine};
-  TargetDesc result{machine.arch == host.arch ? host_target().triple : arch->triple, arch->cpu, with_sign(machine.features), machine};
+  TargetDesc result{machine.arch == host.arch ? host_target().triple : arch->triple, arch->cpu ? arch->cpu : machine.name,
+                    with_sign(machine.features), machine};
   if (*arch->features != 0) result.features += (result.features.empty() ? "" : ",") + std::string(arch->features);
   return result;
 }

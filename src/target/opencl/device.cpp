@@ -55,6 +55,8 @@ OpenClFacts opencl_facts(const OpenCl& cl, cl_device_id device) {
   facts.float_lanes = std::clamp(static_cast<int>(number_of<cl_uint>(cl, device, CL_DEVICE_PREFERRED_VECTOR_WIDTH_FLOAT)), 4, 16);
   facts.has_f64 = text_of(cl, device, CL_DEVICE_EXTENSIONS).find("cl_khr_fp64") != std::string::npos;
   facts.has_fma = (number_of<cl_device_fp_config>(cl, device, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_FMA) != 0;
+  facts.group_items = std::max(1, static_cast<int>(number_of<std::size_t>(cl, device, CL_DEVICE_MAX_WORK_GROUP_SIZE)));
+  facts.local_bytes = static_cast<std::int64_t>(number_of<cl_ulong>(cl, device, CL_DEVICE_LOCAL_MEM_SIZE));
   facts.cache_bytes = static_cast<std::int64_t>(number_of<cl_ulong>(cl, device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE));
   facts.memory_bytes = static_cast<std::int64_t>(number_of<cl_ulong>(cl, device, CL_DEVICE_GLOBAL_MEM_SIZE));
   facts.largest_buffer = static_cast<std::int64_t>(number_of<cl_ulong>(cl, device, CL_DEVICE_MAX_MEM_ALLOC_SIZE));

@@ -16,6 +16,8 @@ struct OpenClFacts {
   int float_lanes = 4;            // preferred vector width
   bool has_f64 = false;
   bool has_fma = false;           // for f32, at full speed
+  int group_items = 1;            // most work items in a group
+  std::int64_t local_bytes = 0;   // that a group shares
   std::int64_t cache_bytes = 0;   // of global memory
   std::int64_t memory_bytes = 0;
   std::int64_t largest_buffer = 0;

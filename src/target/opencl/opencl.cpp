@@ -53,8 +53,9 @@ Result<std::vector<std::string>> opencl_devices() {
   return names;
 }
 
-Result<std::shared_ptr<const Target>> open_opencl(int device) {
-  return std::shared_ptr<const Target>(std::make_shared<OpenClTarget>(WEFT_TRY(OpenClDevice::open(device))));
+Result<std::shared_ptr<const Target>> open_opencl(std::string_view which) {
+  const int number = WEFT_TRY(device_number("opencl", which));
+  return std::shared_ptr<const Target>(std::make_shared<OpenClTarget>(WEFT_TRY(OpenClDevice::open(number))));
 }
 
 }  // namespace weft::target

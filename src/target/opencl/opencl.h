@@ -6,6 +6,6 @@
 namespace weft::target {
 
 Result<std::vector<std::string>> opencl_devices();
-Result<std::shared_ptr<const Target>> open_opencl(int device);
+Result<std::shared_ptr<const Target>> open_opencl(std::string_view which);
 
 }  // namespace weft::target

@@ -4,6 +4,7 @@
 // everywhere, denormals included), f32 and f64 themselves. Vectors are of those.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -36,6 +37,7 @@ struct Isa {
   bool f16c = false;    // conversions between f16 and f32
   bool nan_max = false; // a max and a min that give NaN when either operand is
   bool vector_divide = false;  // of integers
+  bool groups = false;  // a kernel of a grid of groups of threads, in address spaces
   int sve_bits = 0;     // of the scalable vectors of AArch64, exactly; 0: not used
   bool x86 = false;     // SSE2 at least
   bool avx2 = false;
@@ -60,6 +62,15 @@ class Emitter {
   llvm::Value* simple(const ssa::Inst& inst);  // one result, no regions; null: no code for it
   void define(ssa::ValueId id, llvm::Value* value, int depth);
   llvm::BasicBlock* new_block(const char* name);
+
+  // group.cpp: what a group of threads has
+  Result<void> run_group(const std::string& symbol);
+  void open_group_frame(const std::string& symbol);
+  llvm::Value* shared_memory(const ssa::Buffer& buffer, std::size_t number);
+  llvm::Value* special_register(unsigned intrinsic);
+  void barrier();
+  llvm::Value* shuffle(const ssa::Type& t, llvm::Value* x, llvm::Value* lane);
+  llvm::Value* only_if(llvm::Value* mask, llvm::Type* type, const std::function<llvm::Value*()>& access);
 
   // types.cpp
   llvm::Type* element(DType t) const;          // in a register
@@ -140,6 +151,7 @@ class Emitter {
   std::vector<llvm::Value*> buffers_;
   std::vector<llvm::Value*> sizes_;
   llvm::Value* program_ = nullptr;
+  llvm::Value* thread_ = nullptr;
   llvm::Value* status_ = nullptr;
   llvm::Value* zero_slot_ = nullptr;  // where masked scalar loads and stores go when off
   llvm::Value* sink_slot_ = nullptr;

@@ -76,6 +76,8 @@ void Emitter::open_frame(const std::string& symbol) {
 }
 
 Result<void> Emitter::run(const std::string& symbol) {
+  if (isa_.groups) return run_group(symbol);
+  if (f_.threads > 1) return unsupported("groups", "groups of threads on a CPU").at(f_.name);
   open_frame(symbol);
   Value* begin = fn_->getArg(2);
   Value* end = fn_->getArg(3);
@@ -104,7 +106,8 @@ Result<void> Emitter::block(const ssa::Block& block) {
 
 // Whether a value is the same for all programs: it is then computed before the loop over them.
 bool Emitter::hoistable(const ssa::Inst& inst) const {
-  if (!f_.info(inst).pure || inst.op == static_cast<std::uint16_t>(Op::ProgramId)) return false;
+  const Op op = static_cast<Op>(inst.op);
+  if (!f_.info(inst).pure || op == Op::ProgramId || op == Op::ThreadId) return false;
   for (ValueId operand : inst.operands) {
     if (values_[operand].depth > 0) return false;
   }
@@ -116,15 +119,18 @@ Result<void> Emitter::inst(const ssa::Inst& inst) {
     case Op::For: return for_loop(inst);
     case Op::If: return if_else(inst);
     case Op::Check: return check(inst), Result<void>();
+    case Op::Barrier: return barrier(), Result<void>();
     case Op::Store: return store(inst), Result<void>();
     case Op::Scatter: return scatter(inst), Result<void>();
     default: break;
   }
   const bool hoist = hoistable(inst);
   Value* value = nullptr;
-  {
+  if (hoist) {
     llvm::IRBuilderBase::InsertPointGuard guard(b_);
-    if (hoist) b_.SetInsertPoint(preheaders_.front()->getTerminator());
+    b_.SetInsertPoint(preheaders_.front()->getTerminator());
+    value = simple(inst);
+  } else {
     value = simple(inst);
   }
   if (!value) {
@@ -150,6 +156,8 @@ Value* Emitter::simple(const ssa::Inst& inst) {
     case Op::Const: return constant(inst);
     case Op::Size: return sizes_[inst.imm];
     case Op::ProgramId: return program_;
+    case Op::ThreadId: return thread_;
+    case Op::Shuffle: return shuffle(result, x[0], x[1]);
     case Op::Splat: return splat(x[0], result.lanes());
     case Op::Iota: return iota(result);
     case Op::Extract: return b_.CreateExtractElement(x[0], inst.imm);
@@ -180,7 +188,8 @@ void Emitter::check(const ssa::Inst& inst) {
   BasicBlock* passed = new_block("passed");
   b_.CreateCondBr(ok, passed, failed, llvm::MDBuilder(module_.getContext()).createLikelyBranchWeights());
   b_.SetInsertPoint(failed);
-  auto* store = b_.CreateAlignedStore(b_.getInt64(inst.imm), status_, llvm::Align(8));
+  // A device's status word has 32 bits.
+  auto* store = b_.CreateAlignedStore(b_.getIntN(isa_.groups ? 32 : 64, inst.imm), status_, llvm::Align(isa_.groups ? 4 : 8));
   store->setAtomic(llvm::AtomicOrdering::Monotonic);
   b_.CreateBr(passed);
   b_.SetInsertPoint(passed);

@@ -25,6 +25,12 @@ namespace {
 
 llvm::Align align_of(DType t) { return llvm::Align(std::max(1, bits(t) / 8)); }
 
+// Vectors of a function with several threads are aligned, as far as one access reaches.
+llvm::Align align_of(const kernel::Function& f, DType t, int lanes) {
+  constexpr int most = 16;
+  return f.threads == 1 ? align_of(t) : llvm::Align(std::min(most, lanes * std::max(1, bits(t) / 8)));
+}
+
 bool all_true(Value* mask) {
   auto* constant = llvm::dyn_cast_or_null<llvm::Constant>(mask);
   return !mask || (constant && constant->isAllOnesValue());
@@ -101,19 +107,21 @@ Value* Emitter::load(const ssa::Inst& inst) {
   Value* mask = inst.operands.size() > 1 ? values_[inst.operands[1]].value : nullptr;
   llvm::Type* ty = memory_element(t);
   if (result.rank == 0) {
+    const auto scalar = [&] { return b_.CreateAlignedLoad(ty, pointer, align_of(t)); };
+    if (isa_.groups) return from_memory(all_true(mask) ? scalar() : only_if(mask, ty, scalar), t);
     pointer = slot_unless(mask, pointer, zero_slot_);
     return from_memory(b_.CreateAlignedLoad(ty, pointer, align_of(t)), t);
   }
   ty = llvm::FixedVectorType::get(ty, result.lanes());
   // One condition for a few bytes: those of the slot where it does not hold.
-  if (mask && result.lanes() * bits(t) <= 64) {
+  if (mask && !isa_.groups && result.lanes() * bits(t) <= 64) {
     const ssa::Inst* splat = values_[inst.operands[1]].inst;
     if (splat && splat->op == static_cast<std::uint16_t>(Op::Splat)) {
       pointer = slot_unless(values_[splat->operands[0]].value, pointer, zero_slot_);
       mask = nullptr;
     }
   }
-  if (all_true(mask)) return from_memory(b_.CreateAlignedLoad(ty, pointer, align_of(t)), t);
+  if (all_true(mask)) return from_memory(b_.CreateAlignedLoad(ty, pointer, align_of(f_, t, result.lanes())), t);
   return from_memory(b_.CreateMaskedLoad(ty, pointer, align_of(t), mask, llvm::Constant::getNullValue(ty)), t);
 }
 
@@ -123,7 +131,12 @@ void Emitter::store(const ssa::Inst& inst) {
   Value* value = to_memory(values_[inst.operands[0]].value, t);
   Value* pointer = address(buffer, inst.operands[1]);
   Value* mask = inst.operands.size() > 2 ? values_[inst.operands[2]].value : nullptr;
-  if (!value->getType()->isVectorTy() || all_true(mask)) {
+  const bool scalar = !value->getType()->isVectorTy();
+  if (all_true(mask)) {
+    b_.CreateAlignedStore(value, pointer, scalar ? align_of(t) : align_of(f_, t, f_.type(inst.operands[0]).lanes()));
+  } else if (scalar && isa_.groups) {
+    only_if(mask, nullptr, [&] { return b_.CreateAlignedStore(value, pointer, align_of(t)); });
+  } else if (scalar) {
     b_.CreateAlignedStore(value, slot_unless(mask, pointer, sink_slot_), align_of(t));
   } else {
     b_.CreateMaskedStore(value, pointer, align_of(t), mask);
@@ -162,6 +175,10 @@ Value* Emitter::atomic(const ssa::Inst& inst) {
   Value* mask = inst.operands.size() > 2 ? values_[inst.operands[2]].value : nullptr;
   const auto one = [&](Value* x, Value* at, Value* allowed) -> Value* {
     Value* pointer = b_.CreateGEP(memory_element(t), buffers_[inst.imm], at);
+    if (isa_.groups) {
+      const auto access = [&] { return b_.CreateAtomicRMW(op, pointer, x, align_of(t), llvm::AtomicOrdering::Monotonic); };
+      return all_true(allowed) ? access() : only_if(allowed, x->getType(), access);
+    }
     Value* old = b_.CreateAtomicRMW(op, slot_unless(allowed, pointer, sink_slot_), x, align_of(t),
                                     llvm::AtomicOrdering::Monotonic);
     return all_true(allowed) ? old : b_.CreateSelect(allowed, old, llvm::Constant::getNullValue(old->getType()));

@@ -100,7 +100,7 @@ class EmulatedTarget final : public target::Target {
 };
 
 template <std::size_t K>
-Result<std::shared_ptr<const target::Target>> open(int) {
+Result<std::shared_ptr<const target::Target>> open(std::string_view) {
   const Emulated& what = emulated()[K];
   return std::shared_ptr<const target::Target>(std::make_shared<EmulatedTarget>(what.name, WEFT_TRY(Server::start(what))));
 }
