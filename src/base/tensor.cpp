@@ -46,9 +46,10 @@ std::shared_ptr<std::vector<std::string>> make_strings(std::size_t count) {
 void* allocate(std::size_t bytes) {
   constexpr std::size_t kLargePage = 2 << 20, kLarge = 2 * kLargePage;
   const std::size_t to = bytes >= kLarge ? kLargePage : kAlignment;
-  void* memory = std::aligned_alloc(to, (bytes + kAlignment) / kAlignment * kAlignment);  // never of size zero
+  void* memory = nullptr;
+  if (posix_memalign(&memory, to, (bytes + kAlignment) / kAlignment * kAlignment) != 0) return nullptr;  // never of size zero
 #if defined(__linux__)
-  if (bytes >= kLarge && memory != nullptr) madvise(memory, bytes / kLargePage * kLargePage, MADV_HUGEPAGE);
+  if (bytes >= kLarge) madvise(memory, bytes / kLargePage * kLargePage, MADV_HUGEPAGE);
 #endif
   return memory;
 }
