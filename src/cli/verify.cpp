@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "api/specialise.h"
 #include "api/state.h"
 #include "cli/commands.h"
 #include "cli/compare.h"
@@ -26,13 +27,21 @@ struct VerifyArguments : ModelArguments {
 // by more than that when anything rounds elsewhere. Allowed is then a multiple of what rounding alone does to it.
 constexpr double kNoiseAllowed = 4;
 
+// What the interpreter gives: for the model as loaded, or, as a program's run does it, made for the sizes of the inputs.
+Result<std::vector<Tensor>> interpreted(Model& model, const std::vector<Tensor>& inputs) {
+  const Progress progress("interpreting");
+  auto outputs = graph::interpret(*model.state->graph(), inputs);
+  const auto how = outputs.ok() ? std::nullopt : fixing(model, inputs);
+  if (!how) return outputs;
+  model = WEFT_TRY(import_again(model, *how));
+  return graph::interpret(*model.state->graph(), inputs);
+}
+
 Result<int> verify(const VerifyArguments& arguments) {
-  const Model model = WEFT_TRY(load_model(arguments));
+  Model model = WEFT_TRY(load_model(arguments));
   const Program program = WEFT_TRY(compile_model(model, arguments));
   const auto [inputs, got] = WEFT_TRY(run_fitting(model, program, arguments));
-  auto progress = std::make_unique<Progress>("interpreting");
-  const std::vector<Tensor> want = WEFT_TRY(graph::interpret(*model.state->graph(), inputs));
-  progress.reset();
+  const std::vector<Tensor> want = WEFT_TRY(interpreted(model, inputs));
   Table table({"output", "dtype", "shape", "max abs", "max rel", "max ulp", "largest", "verdict"});
   bool right = true;
   std::vector<std::string> remarks;
