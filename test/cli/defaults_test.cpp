@@ -1,4 +1,4 @@
-// What `weft verify MODEL` chooses by itself for a model that cannot be compiled for every size and value.
+// What `weft verify MODEL` chooses by itself, and what it compares with, for a model that is not compiled for every size and value.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -50,6 +50,23 @@ std::pair<int, std::string> weft(const std::string& arguments) {
   while (const std::size_t n = fread(buffer, 1, sizeof buffer, pipe)) text.append(buffer, n);
   const int status = pclose(pipe);
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
+}
+
+// y = x[n] + w[m].
+std::string sum_model() {
+  Message g = Message().message(1, node("Add", {"x", "w"}, {"y"})).bytes(2, "g");
+  g.message(11, typed("x", 1, Message().message(1, Message().bytes(2, "n"))));
+  g.message(11, typed("w", 1, Message().message(1, Message().bytes(2, "m")))).message(12, unshaped("y"));
+  return model(g, 18).data();
+}
+
+TEST(Defaults, ASizeOf1IsSpreadAsTheProgramSpreadsIt) {
+  const fs::path file = fs::temp_directory_path() / ("weft-sum-" + std::to_string(getpid()) + ".onnx");
+  std::ofstream(file, std::ios::binary) << sum_model();
+  const auto [code, text] = weft("verify '" + file.string() + "' --dim n=5 --dim m=1");
+  EXPECT_EQ(code, 0) << text;
+  EXPECT_THAT(text, HasSubstr("[5]"));
+  fs::remove(file);
 }
 
 TEST(Defaults, AreValuesTheModelComparesWithAndSizesItRunsWith) {
