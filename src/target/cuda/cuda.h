@@ -1,4 +1,4 @@
-// NVIDIA GPUs: kernels as PTX, through LLVM.
+// NVIDIA GPUs: kernels as PTX, through LLVM; run by the driver where there is one.
 #pragma once
 
 #include "target/target.h"
@@ -6,6 +6,6 @@
 namespace weft::target {
 
 Result<std::vector<std::string>> cuda_devices();
-Result<std::shared_ptr<const Target>> open_cuda(std::string_view which);  // "sm_80", "sm_90a" ...: no device
+Result<std::shared_ptr<const Target>> open_cuda(std::string_view which);  // "sm_90a": code for one that need not be here; a number, or nothing: a device
 
 }  // namespace weft::target
