@@ -1,6 +1,7 @@
 #include "base/bytes.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -42,8 +43,9 @@ TEST(MappedFile, ReleasedPartsReadAsBefore) {
 }
 
 TEST(MappedFile, FilesAndFailures) {
-  const std::string folder = testing::TempDir();
-  const std::string path = folder + "/weft_mapped";
+  const std::string folder = testing::TempDir() + "/weft_mapped_" + std::to_string(getpid());
+  const std::string path = folder + "/file";
+  std::filesystem::create_directory(folder);
   ASSERT_TRUE(write_file(path, std::string_view("hello")).ok());
   ASSERT_TRUE(write_file(path, std::string_view("hello again")).ok());
   const auto file = MappedFile::open(path).value();
@@ -55,7 +57,7 @@ TEST(MappedFile, FilesAndFailures) {
   EXPECT_EQ(MappedFile::open(folder).error().code(), "file");
   EXPECT_EQ(MappedFile::open("/dev/zero").error().code(), "file");
   EXPECT_FALSE(write_file(folder + "/none/such", std::string_view("x")).ok());
-  std::filesystem::remove(path);
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

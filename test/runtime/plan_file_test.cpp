@@ -17,7 +17,7 @@ Slot slot(Slot::Kind kind, int index, Shape shape, std::string name = "") {
 std::shared_ptr<Plan> body() {
   auto plan = std::make_shared<Plan>();
   plan->name = "body";
-  plan->kernels.push_back({"k", nullptr, {true, false}, 128});
+  plan->kernels.push_back({"k", nullptr, {true, false}, 128, ""});
   plan->slots = {slot(Slot::Kind::Input, 0, {Dim::symbol("n")}, "x"), slot(Slot::Kind::Output, 0, {Dim::symbol("n")}, "y")};
   plan->inputs = {0};
   plan->outputs = {1};

@@ -18,7 +18,7 @@ Result<Machine> machine_of(const cuda::Facts& facts) {
   Result<Machine> machine = described_machine("cuda", fmt::format("sm_{}a", capability), kArch);
   for (int c = capability; !machine.ok() && c >= 10; --c) machine = described_machine("cuda", fmt::format("sm_{}", c), kArch);
   if (!machine.ok()) {
-    return unsupported("device", "kernels for GPUs older than compute capability 8.0").at(facts.name).found(fmt::format("{}.{}", facts.major, facts.minor));
+    return unsupported("target", "kernels for GPUs older than compute capability 8.0").at(facts.name).found(fmt::format("{}.{}", facts.major, facts.minor));
   }
   const double cores = machine->cores;
   machine->cores = facts.multiprocessors;
