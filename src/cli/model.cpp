@@ -143,7 +143,7 @@ void add_cpu_option(CLI::App& app, std::string& cpu) {
 }
 
 void add_target_option(CLI::App& app, std::string& target) {
-  add_option(app, "--target", target, "cpu, ref (the reference interpreter) or a device: opencl, opencl:1 ...");
+  add_option(app, "--target", target, "cpu, ref (the reference interpreter), a device (opencl, opencl:1 ...) or a simulated one (sim:opencl, sim:sm_90a ...)");
 }
 
 Result<void> require_target(const std::string& target) {

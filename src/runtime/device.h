@@ -20,6 +20,7 @@ class DeviceMemory {
 struct DeviceSpan {
   DeviceMemory* memory = nullptr;
   std::int64_t offset = 0;  // bytes, a multiple of what the element types there need
+  std::int64_t bytes = 0;   // of a buffer of a launch: how many are its own
 };
 
 // Kernels built for one device, by number.

@@ -8,14 +8,14 @@ Result<DeviceSpan> DeviceConstants::get(const Plan& plan, std::int32_t index) {
   std::lock_guard<std::mutex> lock(mutex_);
   memory_.resize(plan.constants.size());
   auto& memory = memory_[index];
+  const Tensor& data = plan.constants[index];
+  const auto bytes = static_cast<std::int64_t>(data.byte_size());
   if (!memory) {
-    const Tensor& data = plan.constants[index];
-    const auto bytes = static_cast<std::int64_t>(data.byte_size());
     auto made = WEFT_TRY(plan.device->allocate(bytes));
     WEFT_TRY(plan.device->upload({made.get(), 0}, data.data(), bytes));
     memory = std::move(made);
   }
-  return DeviceSpan{memory.get(), 0};
+  return DeviceSpan{memory.get(), 0, bytes};
 }
 
 SlotId Mirror::base(SlotId slot) const {
@@ -59,7 +59,7 @@ Result<DeviceSpan> Mirror::on_device(SlotId slot, const Place& place, bool writt
     state.device = true;
   }
   if (written) state.host = false;
-  return state.at;
+  return DeviceSpan{state.at.memory, state.at.offset, place.bytes};
 }
 
 bool Mirror::only_on_device(SlotId slot) const {

@@ -184,6 +184,7 @@ int Tiler::most_rows(LoopId rows) const {
 
 // Products of bytes in words: one operand is a word of each row, the other has a word in each lane.
 void Tiler::words(Record& r) const {
+  if (m_.has_groups()) return;
   for (const Leaf& leaf : a_.leaves) {
     const LoopId lane = lane_of(leaf);
     if (!leaf.bytes || lane < 0 || g_.loops[lane].kind != LoopKind::Parallel || leaf.lhs[lane] == leaf.rhs[lane]) continue;

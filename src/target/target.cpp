@@ -7,6 +7,7 @@
 
 #include "target/cuda/cuda.h"
 #include "target/opencl/opencl.h"
+#include "target/sim/sim.h"
 
 namespace weft::target {
 
@@ -17,6 +18,7 @@ std::vector<Info>& table() {
       {"cpu", "this machine's cores, through LLVM", nullptr, nullptr},
       {"opencl", "an OpenCL device; opencl:1 is the second one", open_opencl, opencl_devices},
       {"cuda", "an NVIDIA GPU; cuda:sm_90a is code for one that need not be here", open_cuda, cuda_devices},
+      {"sim", "a machine of groups of threads, interpreted and checked: sim:opencl, sim:sm_90a", open_sim, nullptr},
   };
   return targets;
 }

@@ -24,8 +24,9 @@ inline graph::Graph parsed(const std::string& text) {
   return graph.ok() ? std::move(*graph) : graph::Graph();
 }
 
-inline std::unique_ptr<runtime::Executable> executable(const graph::Graph& graph) {
+inline std::unique_ptr<runtime::Executable> executable(const graph::Graph& graph, std::shared_ptr<const target::Target> target = nullptr) {
   Options options;
+  options.target = std::move(target);
   options.cache = false;
   options.jobs = 1;
   auto compiled = compile(graph, options);

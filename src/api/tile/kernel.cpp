@@ -55,7 +55,7 @@ Result<void> run_on_device(const CompiledKernel::State& s, std::int64_t grid, Bo
   std::vector<std::int64_t> bytes;
   const auto place = [&](const void* data, std::int64_t size) -> Result<void> {
     memory.push_back(WEFT_TRY(s.device->allocate(std::max<std::int64_t>(size, 8))));
-    spans.push_back({memory.back().get(), 0});
+    spans.push_back({memory.back().get(), 0, size});
     bytes.push_back(size);
     return size > 0 ? s.device->upload(spans.back(), data, size) : Result<void>();
   };
