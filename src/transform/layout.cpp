@@ -136,6 +136,25 @@ ValueId padded(const RewriteContext& c, const Conv& conv, ValueId x, const Shape
   return b.transpose(b.pad(source, source_lo, source_hi, zero), axes);
 }
 
+// Bytes are read in words of channels: what surrounds the input is added after its channels have become the last axis.
+ValueId channels_turned(graph::Builder& b, ValueId x) {
+  const Node* moved = b.graph().def(x);
+  if (!moved || moved->op != GOp::Transpose) return x;
+  const Axes axes = moved->attrs.ints(Attr::Axes);
+  const Node* found = b.graph().def(moved->operands[0]);
+  if (!found || found->op != GOp::Pad) return x;
+  const Node pad = *found;
+  Attrs attrs = pad.attrs;
+  for (const Attr side : {Attr::Lo, Attr::Hi}) {
+    Shape turned;
+    for (std::int64_t axis : axes) turned.push_back(pad.attrs.dims(side)[axis]);
+    attrs.set(side, turned);
+  }
+  std::vector<ValueId> operands = pad.operands;
+  operands[0] = channels_turned(b, b.transpose(operands[0], axes));
+  return b.node(GOp::Pad, operands, attrs);
+}
+
 ValueId windowed(const RewriteContext& c, const Conv& conv, ValueId x, ValueId w) {
   graph::Builder& b = c.builder;
   Attrs attrs = c.node.attrs;
@@ -213,7 +232,8 @@ std::optional<Form> Layout::convolution(const RewriteContext& c, Forms& forms) {
   const std::size_t rank = conv.kernel.size() + 2;
   const Axes order = channels_last(rank);
   if (!pays(c, conv, forms, order)) return std::nullopt;
-  const ValueId x = forms.in_order(c, c.node.operands[0], order);
+  ValueId x = forms.in_order(c, c.node.operands[0], order);
+  if (bits(c.builder.dtype(x)) == 8) x = channels_turned(c.builder, x);
   Axes weights;
   for (std::size_t axis = 2; axis < rank; ++axis) weights.push_back(static_cast<std::int64_t>(axis));
   weights.insert(weights.end(), {1, 0});

@@ -20,6 +20,7 @@ const std::vector<Pass>& passes() {
       {"fold", "evaluates nodes of constants, within a bound of bytes", fold_constants},
       {"sink-constants", "captures what no iteration changes, moves captured constants into bodies", sink_constants},
       {"simplify", "algebraic rules, to a fixed point", simplify},
+      {"requantise", "what becomes bytes after products of bytes: factors taken together (rounds elsewhere), orders kept", requantise},
       {"fold-scale", "scales per channel after products with constant weights into the weights (rounds elsewhere)", fold_scale},
       {"split-axes", "keeps channels and positions apart that a group normalisation joins", split_axes},
       {"layout", "convolutions to channels-last, with the transposes moved away", choose_layouts},

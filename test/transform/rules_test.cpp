@@ -18,6 +18,7 @@ const RuleCase kRuleCases[] = {
     {"mul by one", "(%x: f32[20])", "%c = constant {data=f32[](1)} : f32[]\n%s = broadcast %c {axes=[], shape=[20]} : f32[20]\n%y = mul %s, %x : f32[20]", ""},
     {"div by one", "(%x: i32[20])", "%s = constant {data=i32[1](1)} : i32[1]\n%b = broadcast %s {axes=[0], shape=[20]} : i32[20]\n%y = div %x, %b : i32[20]", ""},
     {"float plus zero stays", "(%x: f32[20])", "%c = constant {data=f32[](0)} : f32[]\n%s = broadcast %c {axes=[], shape=[20]} : f32[20]\n%y = add %x, %s : f32[20]", "broadcast add"},
+    {"float plus zero to an integer", "(%x: f32[20])", "%c = constant {data=f32[](0)} : f32[]\n%s = broadcast %c {axes=[], shape=[20]} : f32[20]\n%a = add %x, %s : f32[20]\n%y = cast %a {dtype=u8} : u8[20]", "cast"},
     {"float minus zero", "(%x: f32[20])", "%c = constant {data=f32[](0)} : f32[]\n%s = broadcast %c {axes=[], shape=[20]} : f32[20]\n%y = sub %x, %s : f32[20]", ""},
     {"minus negative zero stays", "(%x: f32[20])", "%c = constant {data=f32[](-0)} : f32[]\n%s = broadcast %c {axes=[], shape=[20]} : f32[20]\n%y = sub %x, %s : f32[20]", "broadcast sub"},
     {"integer plus zero", "(%x: i64[20])", "%c = constant {data=i64[](0)} : i64[]\n%s = broadcast %c {axes=[], shape=[20]} : i64[20]\n%y = add %s, %x : i64[20]", ""},

@@ -60,6 +60,14 @@ bool positive(const Graph& g, ValueId v, int depth = 0) {
   }
 }
 
+// int(x + 0) = int(x): only the sign of a zero is lost.
+Answer zero_under_cast(const RewriteContext& c) {
+  if (c.node.op != GOp::Cast || !is_int(result_type(c).dtype)) return std::nullopt;
+  const Node* sum = operand_def(c, 0, GOp::Add);
+  if (!sum || !is_float(c.builder.dtype(c.operands[0])) || !is_splat(c, sum->operands[1], 0)) return std::nullopt;
+  return c.builder.node(GOp::Cast, {sum->operands[0]}, c.node.attrs);
+}
+
 // Small powers: cheaper, and as exact as a power is.
 Answer power(const RewriteContext& c) {
   if (c.node.op != GOp::Pow) return std::nullopt;
@@ -157,6 +165,7 @@ Answer below_broadcast(const RewriteContext& c) {
 const std::vector<Rule>& arithmetic_rules() {
   static const std::vector<Rule> rules{
       {"neutral-element", neutral_element},
+      {"zero-under-cast", zero_under_cast},
       {"power", power},
       {"division-by-power-of-two", division_by_power_of_two},
       {"idempotent", idempotent},

@@ -55,16 +55,18 @@ Value* Emitter::float_to_int(Value* x, DType from, DType to) {
   const double high = std::ldexp(1.0, sign ? width - 1 : width);  // first value out of range
   Value* zero = llvm::ConstantFP::get(ty, 0.0);
   Value* low = llvm::ConstantFP::get(ty, sign ? -high : 0.0);
-  x = b_.CreateSelect(b_.CreateFCmpORD(x, x), x, zero);
-  x = b_.CreateSelect(b_.CreateFCmpOGT(x, low), x, low);
+  if (sign) x = b_.CreateSelect(b_.CreateFCmpORD(x, x), x, zero);
+  x = b_.CreateSelect(b_.CreateFCmpOGT(x, low), x, low);  // NaN becomes low
+  if (width < 32) {
+    // Through i32: vector units convert to nothing narrower.
+    Value* most = llvm::ConstantFP::get(ty, high - 1);
+    x = b_.CreateSelect(b_.CreateFCmpOLT(x, most), x, most);
+    return b_.CreateTrunc(b_.CreateFPToSI(x, like(b_.getInt32Ty(), x)), like(element(to), x));
+  }
   Value* over = b_.CreateFCmpOGE(x, llvm::ConstantFP::get(ty, high));
   x = b_.CreateSelect(over, zero, x);
-  // Through i32 where that holds all values: vector units convert to nothing narrower.
   llvm::Type* result = like(element(to), x);
-  const bool through_i32 = width < 32;
-  llvm::Type* step = through_i32 ? like(b_.getInt32Ty(), x) : result;
-  Value* n = sign || through_i32 ? b_.CreateFPToSI(x, step) : b_.CreateFPToUI(x, step);
-  if (through_i32) n = b_.CreateTrunc(n, result);
+  Value* n = sign ? b_.CreateFPToSI(x, result) : b_.CreateFPToUI(x, result);
   const auto largest = sign ? llvm::APInt::getSignedMaxValue(width) : llvm::APInt::getMaxValue(width);
   return b_.CreateSelect(over, llvm::ConstantInt::get(result, largest), n);
 }
