@@ -35,15 +35,20 @@ ValueId activate(Builder& b, const GateActivation& a, ValueId x) {
   return -1;
 }
 
-// x [..., k] times weights' [gates * hidden, k], which are quantised when there is a scale.
-ValueId weighted(Builder& b, ValueId x, ValueId weights, ValueId scale) {
+// Weights [gates * hidden, k], which are quantised when there is a scale.
+struct Weights {
+  ValueId values, scale, zero;
+};
+
+// x [..., k] times weights'
+ValueId weighted(Builder& b, ValueId x, const Weights& weights) {
   const DType t = b.dtype(x);
   const std::int64_t last = b.type(x).rank() - 1;
-  if (scale < 0) return b.dot(x, weights, {}, {}, {last}, {1}, t);
+  if (weights.scale < 0) return b.dot(x, weights.values, {}, {}, {last}, {1}, t);
   const Quantized q = quantize_dynamically(b, x);
-  ValueId values = b.binary(Op::Sub, b.cast(q.values, DType::I32), b.cast(q.zero_point, DType::I32));
-  ValueId sums = b.dot(values, weights, {}, {}, {last}, {1}, DType::I32);
-  return b.binary(Op::Mul, b.cast(sums, t), b.binary(Op::Mul, scale, q.scale));
+  const auto centred = [&](ValueId v, ValueId zero) { return b.binary(Op::Sub, b.cast(v, DType::I32), b.cast(zero, DType::I32)); };
+  const ValueId sums = b.dot(centred(q.values, q.zero_point), centred(weights.values, weights.zero), {}, {}, {last}, {1}, DType::I32);
+  return b.binary(Op::Mul, b.cast(sums, t), b.binary(Op::Mul, weights.scale, q.scale));
 }
 
 // What one step sees, inside the scan's region.
@@ -53,17 +58,18 @@ struct Step {
   std::int64_t hidden;
   ValueId gates;                        // [batch, gates * hidden]: inputs and biases, without the state's part
   ValueId h, c;
-  ValueId r, r_scale, r_bias, peephole, valid;   // valid: bool [batch]
+  Weights r;
+  ValueId r_bias, peephole, valid;      // valid: bool [batch]
 
   ValueId part(ValueId v, std::int64_t k, std::int64_t count = 1) const {
     return b.slice_axis(v, b.type(v).rank() - 1, k * hidden, count * hidden);
   }
-  ValueId rows(std::int64_t k, std::int64_t count) const { return b.slice_axis(r, 0, k * hidden, count * hidden); }
+  Weights rows(std::int64_t k, std::int64_t count) const { return {b.slice_axis(r.values, 0, k * hidden, count * hidden), r.scale, r.zero}; }
   ValueId add(ValueId x, ValueId y) const { return b.binary(Op::Add, x, y); }
   ValueId mul(ValueId x, ValueId y) const { return b.binary(Op::Mul, x, y); }
   ValueId one_less(ValueId x) const { return b.binary(Op::Sub, b.scalar(b.dtype(x), 1), x); }
   // state @ weights'
-  ValueId product(ValueId state, ValueId weights) const { return weighted(b, state, weights, r_scale); }
+  ValueId product(ValueId state, const Weights& weights) const { return weighted(b, state, weights); }
   ValueId act(int which, ValueId x) const {
     if (spec.clip > 0) {
       DType t = b.dtype(x);
@@ -120,7 +126,7 @@ ValueId reversed(Builder& b, ValueId x) {
 
 // The inputs' part of all gates at all steps, with the biases that can be added here.
 ValueId input_gates(Builder& b, const Recurrence& spec, std::int64_t hidden) {
-  ValueId gates = weighted(b, spec.x, spec.w, spec.w_scale);
+  ValueId gates = weighted(b, spec.x, {spec.w, spec.w_scale, spec.w_zero});
   if (spec.w_bias >= 0) gates = b.binary(Op::Add, gates, spec.w_bias);
   if (spec.r_bias >= 0) {
     ValueId bias = spec.r_bias;
@@ -164,7 +170,7 @@ Operands operands_of(Builder& b, const Recurrence& spec, std::int64_t hidden) {
     for (ValueId& v : o.xs) v = reversed(b, v);
   }
   o.captures.push_back(spec.r);
-  if (spec.r_scale >= 0) o.captures.push_back(spec.r_scale);
+  if (spec.r_scale >= 0) o.captures.insert(o.captures.end(), {spec.r_scale, spec.r_zero});
   if (has_inner_bias(spec)) o.captures.push_back(spec.r_bias);
   if (spec.peephole >= 0) o.captures.push_back(spec.peephole);
   return o;
@@ -175,13 +181,14 @@ void build_step(Builder& b, const Recurrence& spec, std::int64_t hidden, const O
   const std::vector<ValueId> in = b.graph().inputs();
   std::size_t next = 0;
   auto take = [&](bool there) { return there ? in[next++] : -1; };
-  Step s{b, spec, hidden, -1, -1, -1, -1, -1, -1, -1, -1};
+  Step s{b, spec, hidden, -1, -1, -1, {-1, -1, -1}, -1, -1, -1};
   s.h = take(true);
   s.c = take(spec.cell == Cell::Lstm);
   s.gates = take(true);
   s.valid = take(o.xs.size() == 2);
-  s.r = take(true);
-  s.r_scale = take(spec.r_scale >= 0);
+  s.r.values = take(true);
+  s.r.scale = take(spec.r_scale >= 0);
+  s.r.zero = take(spec.r_scale >= 0);
   s.r_bias = take(has_inner_bias(spec));
   s.peephole = take(spec.peephole >= 0);
   State state = spec.cell == Cell::Rnn ? rnn_step(s) : spec.cell == Cell::Gru ? gru_step(s) : lstm_step(s);

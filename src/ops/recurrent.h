@@ -27,9 +27,9 @@ struct Recurrence {
   bool input_forget = false;                // LSTM: the forget gate is 1 - input gate
   ValueId x = -1;                           // [time, batch, inputs]
   ValueId w = -1, r = -1;                   // [gates * hidden, inputs], [gates * hidden, hidden]
-  // With scales ([] or [gates * hidden]) the weights are i32, less their zero points, and what they multiply is
-  // quantised as it comes: the inputs as a whole, the state of all batch rows at each step.
-  ValueId w_scale = -1, r_scale = -1;
+  // With scales ([] or [gates * hidden]) and zero points ([] or [gates * hidden, 1]) the weights are integers, and what
+  // they multiply is quantised as it comes: the inputs as a whole, the state of all batch rows at each step.
+  ValueId w_scale = -1, r_scale = -1, w_zero = -1, r_zero = -1;
   ValueId w_bias = -1, r_bias = -1;         // [gates * hidden]
   ValueId h = -1, c = -1;                   // [batch, hidden], required
   ValueId peephole = -1;                    // LSTM: [3 * hidden], for input, output, forget

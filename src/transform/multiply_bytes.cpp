@@ -147,25 +147,24 @@ class WeightReader {
     if (const Tensor* whole = g_.constant(operand_); whole && whole->dtype() == DType::I32) {
       shape_ = whole->shape();
       number_channels();
-      return split(std::vector<std::int32_t>(whole->as<std::int32_t>(), whole->as<std::int32_t>() + whole->size()));
+      return split(whole->as<std::int32_t>(), {0});
     }
     const auto q = byte_value(g_, operand_);
     if (!q) return std::nullopt;
-    const Tensor* bytes = g_.constant(q->bytes);
+    const auto bytes = constant_of(g_, q->bytes);
     if (!bytes) return std::nullopt;
-    auto moved_bytes = constant_moved(*bytes, q->moves);
+    const auto moved_bytes = constant_moved(*bytes, q->moves);
     if (!moved_bytes) return std::nullopt;
     shape_ = moved_bytes->shape();
     number_channels();
     const auto zeros = by_channel(q->zero, q->moves);
     const auto scales = by_channel(q->scale, q->moves);
     if ((q->zero && !zeros) || (q->scale && !scales)) return std::nullopt;
-    std::vector<std::int32_t> values(static_cast<std::size_t>(moved_bytes->size()));
-    each([&](std::int64_t i, std::int64_t channel) {
-      const std::int64_t zero = !zeros ? 0 : zeros->size() == 1 ? zeros->i64(0) : zeros->i64(channel);
-      values[i] = static_cast<std::int32_t>(moved_bytes->i64(i) - zero);
-    });
-    auto w = split(values);
+    std::vector<std::int32_t> zero{0};
+    if (zeros) zero.resize(static_cast<std::size_t>(zeros->size()));
+    for (std::int64_t i = 0; zeros && i < zeros->size(); ++i) zero[i] = static_cast<std::int32_t>(zeros->i64(i));
+    const bool sign = moved_bytes->dtype() == DType::I8;
+    auto w = sign ? split(moved_bytes->as<std::int8_t>(), zero) : split(moved_bytes->as<std::uint8_t>(), zero);
     for (std::int64_t i = 0; w && scales && i < scales->size(); ++i) w->scales.push_back(static_cast<float>(scales->f64(i)));
     return w;
   }
@@ -183,14 +182,15 @@ class WeightReader {
     }
   }
 
+  // visit(first, channel of the first): elements that lie along the last axis, whose channels are a step_ apart.
   template <class Visit>
-  void each(Visit visit) const {
-    std::int64_t size = 1, channel = 0;
-    for (std::int64_t d : shape_) size *= d;
+  void each_line(Visit visit) const {
+    std::int64_t lines = 1, channel = 0;
+    for (std::size_t axis = 0; axis + 1 < shape_.size(); ++axis) lines *= shape_[axis];
     Axes at(shape_.size(), 0);
-    for (std::int64_t i = 0; i < size; ++i) {
-      visit(i, channel);
-      for (std::size_t axis = shape_.size(); axis-- > 0;) {
+    for (std::int64_t line = 0; line < lines; ++line) {
+      visit(line * shape_.back(), channel);
+      for (std::size_t axis = shape_.size() - 1; axis-- > 0;) {
         channel += strides_[axis];
         if (++at[axis] < shape_[axis]) break;
         channel -= strides_[axis] * shape_[axis];
@@ -226,15 +226,21 @@ class WeightReader {
     return data->reshaped({channels_});
   }
 
-  std::optional<Weights8> split(const std::vector<std::int32_t>& values) const {
+  // Of the values less their zero point: one, or one by channel.
+  template <class T>
+  std::optional<Weights8> split(const T* values, const std::vector<std::int32_t>& zero) const {
+    const std::int64_t length = shape_.back(), step = strides_.back(), zero_step = zero.size() == 1 ? 0 : 1;
     Weights8 w;
     w.sums.assign(channels_, 0);
     w.offsets.assign(channels_, 0);
     std::vector<std::int64_t> least(channels_, INT32_MAX), most(channels_, INT32_MIN);
-    each([&](std::int64_t i, std::int64_t channel) {
-      w.sums[channel] += values[i];
-      least[channel] = std::min<std::int64_t>(least[channel], values[i]);
-      most[channel] = std::max<std::int64_t>(most[channel], values[i]);
+    each_line([&](std::int64_t first, std::int64_t channel) {
+      for (std::int64_t k = 0; k < length; ++k, channel += step) {
+        const std::int64_t value = std::int64_t{values[first + k]} - zero[channel * zero_step];
+        w.sums[channel] += value;
+        least[channel] = std::min(least[channel], value);
+        most[channel] = std::max(most[channel], value);
+      }
     });
     for (std::int64_t k = 0; k < channels_; ++k) {
       if (least[k] >= -128 && most[k] <= 127) continue;
@@ -245,7 +251,11 @@ class WeightReader {
     auto bytes = Tensor::empty(DType::I8, shape_);
     if (!bytes.ok()) return std::nullopt;
     auto* to = bytes->as_mutable<std::int8_t>();
-    each([&](std::int64_t i, std::int64_t channel) { to[i] = static_cast<std::int8_t>(values[i] - w.offsets[channel]); });
+    each_line([&](std::int64_t first, std::int64_t channel) {
+      for (std::int64_t k = 0; k < length; ++k, channel += step) {
+        to[first + k] = static_cast<std::int8_t>(values[first + k] - zero[channel * zero_step] - w.offsets[channel]);
+      }
+    });
     w.bytes = *bytes;
     return w;
   }
@@ -450,12 +460,14 @@ std::optional<std::vector<ValueId>> byte_conv(const RewriteContext& c) {
 }  // namespace
 
 Result<Graph> multiply_bytes(const Graph& graph, const PassOptions&) {
-  return graph::Rewriter([](const RewriteContext& c) -> std::optional<std::vector<ValueId>> {
-           if (c.node.op == GOp::Dot) return byte_dot(c);
-           if (c.node.op == GOp::Conv) return byte_conv(c);
-           return std::nullopt;
-         })
-      .run(graph);
+  graph::Rewriter rewriter([](const RewriteContext& c) -> std::optional<std::vector<ValueId>> {
+    if (c.node.op == GOp::Dot) return byte_dot(c);
+    if (c.node.op == GOp::Conv) return byte_conv(c);
+    return std::nullopt;
+  });
+  Graph made = WEFT_TRY(rewriter.run(graph));
+  if (rewriter.replaced() == 0) return made;
+  return graph::dce(made);  // else the widened weights would be folded next
 }
 
 }  // namespace weft::transform

@@ -19,6 +19,7 @@ const std::vector<Pass>& passes() {
       {"quantised", "products of quantised values become products of their bytes, rescaled after the sum", multiply_bytes},
       {"fold", "evaluates nodes of constants, within a bound of bytes", fold_constants},
       {"sink-constants", "captures what no iteration changes, moves captured constants into bodies", sink_constants},
+      {"quantised-bodies", "the same where weights are constants only now: of recurrences, or put together from parts", multiply_bytes},
       {"simplify", "algebraic rules, to a fixed point", simplify},
       {"requantise", "what becomes bytes after products of bytes: factors taken together (rounds elsewhere), orders kept", requantise},
       {"fold-scale", "scales per channel after products with constant weights into the weights (rounds elsewhere)", fold_scale},

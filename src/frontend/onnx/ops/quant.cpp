@@ -4,6 +4,7 @@
 
 #include "frontend/onnx/import/node_context.h"
 #include "frontend/onnx/ops/conv.h"
+#include "frontend/onnx/ops/unfolded.h"
 #include "frontend/onnx/reader/validate.h"
 #include "ops/quantize.h"
 
@@ -13,18 +14,6 @@ namespace {
 
 using graph::Op;
 using ops::to_integers;
-
-// Weights stay the bytes they are, and zero points the numbers they are: what multiplies bytes looks for them.
-class Unfolded {
- public:
-  explicit Unfolded(graph::Builder& builder) : b_(builder) { b_.set_folding(false); }
-  ~Unfolded() { b_.set_folding(true); }  // as the importer has it
-  Unfolded(const Unfolded&) = delete;
-  Unfolded& operator=(const Unfolded&) = delete;
-
- private:
-  graph::Builder& b_;
-};
 
 // A scale or zero point spread over `shape`: one for all, one per index of the axis, or one per block along it.
 Result<ValueId> spread(NodeContext& c, int operand, const Shape& shape, const char* what) {

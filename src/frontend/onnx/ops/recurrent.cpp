@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "frontend/onnx/import/node_context.h"
+#include "frontend/onnx/ops/unfolded.h"
 #include "frontend/onnx/reader/validate.h"
 
 namespace weft::onnx {
@@ -176,17 +177,19 @@ Result<void> lstm(NodeContext& c) {
   return recurrent(c, WEFT_TRY(layer_of(c, Cell::Lstm, kLstmActivations)), one_direction);
 }
 
-// Integer weights of one direction, less their zero point, as [rows, inputs or hidden] in i32.
-ValueId quantised_weights(NodeContext& c, int weights, int zero_point, std::int64_t d) {
-  const auto wide = [&](int operand) { return c.b.cast(at(c, c.in(operand), d), DType::I32); };
-  return c.b.transpose(c.b.binary(graph::Op::Sub, wide(weights), wide(zero_point)), {1, 0});
+// A number, or one for each row of weights, of one direction: as what broadcasts to them.
+ValueId beside_rows(NodeContext& c, int operand, std::int64_t d) {
+  const ValueId v = at(c, c.in(operand), d);
+  return c.b.type(v).rank() == 0 ? v : c.b.reshape(v, {c.b.shape(v)[0], Dim(1)});
 }
 
 Result<Recurrence> quantised_direction(NodeContext& c, const Layer& layer, std::int64_t d) {
   Recurrence r = WEFT_TRY(one_direction(c, layer, d));
-  r.w = quantised_weights(c, 1, 9, d);
+  r.w = c.b.transpose(at(c, c.in(1), d), {1, 0});
+  r.w_zero = beside_rows(c, 9, d);
   r.w_scale = at(c, c.in(8), d);
-  r.r = quantised_weights(c, 2, 11, d);
+  r.r = c.b.transpose(at(c, c.in(2), d), {1, 0});
+  r.r_zero = beside_rows(c, 11, d);
   r.r_scale = at(c, c.in(10), d);
   return r;
 }
@@ -195,6 +198,7 @@ Result<void> dynamic_quantize_lstm(NodeContext& c) {
   for (int i : {8, 9, 10, 11}) {
     if (!c.has(i) || (c.rank(i) != 1 && c.rank(i) != 2)) return c.bad("scales and zero points are [directions] or [directions, rows]");
   }
+  const Unfolded unfolded(c.b);
   return recurrent(c, WEFT_TRY(layer_of(c, Cell::Lstm, kLstmActivations, true)), quantised_direction);
 }
 
