@@ -21,20 +21,20 @@ using GOp = graph::Op;
 
 namespace {
 
-bool is_byte(DType t) { return t == DType::U8 || t == DType::I8; }
+bool one_byte(DType t) { return t == DType::U8 || t == DType::I8; }
 
-struct State {
+struct Rounding {
   std::vector<int> uses;
   std::vector<bool> rounded;  // by value: it depends on a product of bytes
 };
 
-State state_of(const Graph& g) {
-  State s{graph::use_counts(g), std::vector<bool>(g.values().size())};
+Rounding rounding_of(const Graph& g) {
+  Rounding s{graph::use_counts(g), std::vector<bool>(g.values().size())};
   for (const Node& node : g.nodes()) {
     bool rounded = false;
     for (ValueId v : node.operands) rounded = rounded || s.rounded[v];
     if (node.op == GOp::Dot || node.op == GOp::Conv) {
-      const bool bytes = is_byte(g.type(node.operands[0]).dtype) && is_byte(g.type(node.operands[1]).dtype);
+      const bool bytes = one_byte(g.type(node.operands[0]).dtype) && one_byte(g.type(node.operands[1]).dtype);
       rounded = rounded || (bytes && g.type(node.results[0]).dtype == DType::I32);
     }
     for (ValueId v : node.results) s.rounded[v] = rounded;
@@ -51,20 +51,20 @@ class Requantiser {
   explicit Requantiser(GOp which) : which_(which) {}
 
   Answer operator()(const RewriteContext& c) {
-    State& state = states_[&c.from];
-    if (&c.node == c.from.nodes().data()) state = state_of(c.from);
+    Rounding& state = states_[&c.from];
+    if (&c.node == c.from.nodes().data()) state = rounding_of(c.from);
     if (c.node.op != which_ || !state.rounded[c.node.results[0]]) return std::nullopt;
     return which_ == GOp::Round ? rounded(c, state) : greatest(c);
   }
 
  private:
-  static Answer rounded(const RewriteContext& c, const State& state);
+  static Answer rounded(const RewriteContext& c, const Rounding& state);
   static Answer greatest(const RewriteContext& c);
   static Answer constant_times(const RewriteContext& c, ValueId v, double by);
-  static Answer times(const RewriteContext& c, const State& state, ValueId v, double by);
+  static Answer times(const RewriteContext& c, const Rounding& state, ValueId v, double by);
 
   GOp which_;  // Round or WindowMax
-  std::map<const Graph*, State> states_;  // regions are rewritten in the middle of the graph around them
+  std::map<const Graph*, Rounding> states_;  // regions are rewritten in the middle of the graph around them
 };
 
 // A constant, spread out or not, multiplied. Values of the old graph.
@@ -81,7 +81,7 @@ Answer Requantiser::constant_times(const RewriteContext& c, ValueId v, double by
 }
 
 // v * by, where constants can take the factor. Values of the old graph; `by` is positive.
-Answer Requantiser::times(const RewriteContext& c, const State& state, ValueId v, double by) {
+Answer Requantiser::times(const RewriteContext& c, const Rounding& state, ValueId v, double by) {
   if (Answer constant = constant_times(c, v, by)) return constant;
   const Node* node = c.from.def(v);
   if (!node || state.uses[v] != 1 || node->operands.size() != 2) return std::nullopt;
@@ -100,7 +100,7 @@ Answer Requantiser::times(const RewriteContext& c, const State& state, ValueId v
   return b ? Answer(c.builder.node(node->op, {*a, *b})) : std::nullopt;
 }
 
-Answer Requantiser::rounded(const RewriteContext& c, const State& state) {
+Answer Requantiser::rounded(const RewriteContext& c, const Rounding& state) {
   const ValueId quotient = c.node.operands[0];
   const Node* div = c.from.def(quotient);
   if (!div || div->op != GOp::Div || c.from.type(quotient).dtype != DType::F32) return std::nullopt;
@@ -143,7 +143,7 @@ Answer Requantiser::greatest(const RewriteContext& c) {
     if (!zero || !cast || cast->op != GOp::Cast) return std::nullopt;
     whole = cast->operands[0];
   }
-  if (!is_byte(g.type(whole).dtype)) return std::nullopt;
+  if (!one_byte(g.type(whole).dtype)) return std::nullopt;
   graph::Builder& b = c.builder;
   ValueId y = b.node(GOp::WindowMax, {c.values[whole]}, attrs);
   if (zero) y = b.binary(GOp::Sub, b.cast(y, DType::I32), b.scalar(DType::I32, zero->i64(0)));
