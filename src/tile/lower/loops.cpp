@@ -92,7 +92,7 @@ std::vector<Lowerer::Accumulation> Lowerer::begin_accumulate(const Stmt& s) {
     }
     const auto size_axis = [&](const auto& self, const Stmt& loop) -> void {
       if (tiled(loop.id) && g_.loops[loop.id].kind == loop::LoopKind::Reduce &&
-          effects(loop).assigned.count(id)) {
+          effects(loop).assigned.count(it->first)) {
         auto& extent = local.type.shape[record_.loops[loop.id].axis];
         WEFT_CHECK(extent == 0 || extent == tile(loop.id),
                    "tiles of one accumulator differ in size");

@@ -29,19 +29,19 @@ void add_texts(pbf_writer& to, std::uint32_t field, const std::vector<std::strin
 }
 
 void add_properties(pbf_writer& to, std::uint32_t field, const Properties& properties) {
-  for (const auto& [key, value] : properties) {
+  for (const auto& property : properties) {
     message(to, field, [&](pbf_writer& entry) {
-      entry.add_string(StringStringEntryProto::Key, key);
-      entry.add_string(StringStringEntryProto::Value, value);
+      entry.add_string(StringStringEntryProto::Key, property.first);
+      entry.add_string(StringStringEntryProto::Value, property.second);
     });
   }
 }
 
 void add_opsets(pbf_writer& to, std::uint32_t field, const OpsetImports& opsets) {
-  for (const auto& [domain, version] : opsets) {
+  for (const auto& opset : opsets) {
     message(to, field, [&](pbf_writer& entry) {
-      entry.add_string(OperatorSetIdProto::Domain, domain);
-      entry.add_int64(OperatorSetIdProto::Version, version);
+      entry.add_string(OperatorSetIdProto::Domain, opset.first);
+      entry.add_int64(OperatorSetIdProto::Version, opset.second);
     });
   }
 }
