@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "target/cuda/cuda.h"
+#include "target/null/null.h"
 #include "target/opencl/opencl.h"
 #include "target/sim/sim.h"
 
@@ -18,6 +19,7 @@ std::vector<Info>& table() {
       {"cpu", "this machine's cores, through LLVM", nullptr, nullptr},
       {"opencl", "an OpenCL device; opencl:1 is the second one", open_opencl, opencl_devices},
       {"cuda", "an NVIDIA GPU; cuda:sm_90a is code for one that need not be here", open_cuda, cuda_devices},
+      {"null", "a machine that does nothing, to time all the rest: null:sm_90a; outputs are zeros", open_null, nullptr},
       {"sim", "a machine of groups of threads, interpreted and checked: sim:opencl, sim:sm_90a", open_sim, nullptr},
   };
   return targets;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "target/machines.h"
+#include "target/unbuilt.h"
 
 namespace weft::target {
 namespace {
@@ -15,10 +16,6 @@ using runtime::DeviceSpan;
 struct Memory final : runtime::DeviceMemory {
   explicit Memory(std::int64_t n) : bytes(static_cast<std::size_t>(n)) {}
   std::vector<unsigned char> bytes;
-};
-
-struct Code final : runtime::DeviceCode {
-  std::vector<kernel::Function> kernels;
 };
 
 unsigned char* address(DeviceSpan span) { return static_cast<Memory*>(span.memory)->bytes.data() + span.offset; }
@@ -45,7 +42,7 @@ class SimDevice final : public runtime::Device {
   Result<void> finish() override { return {}; }
 
   Result<void> launch(const runtime::DeviceLaunch& launch) override {
-    const kernel::Function& f = static_cast<const Code&>(*launch.code).kernels[launch.kernel];
+    const kernel::Function& f = static_cast<const UnbuiltCode&>(*launch.code).kernels[launch.kernel];
     std::vector<kernel::BufferView> views;
     for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
       const auto element = static_cast<std::int64_t>(storage_bytes(f.buffers[i].dtype, 1).value_or(1));
@@ -61,32 +58,15 @@ class SimDevice final : public runtime::Device {
   std::string name_;
 };
 
-class SimTarget final : public Target {
- public:
-  explicit SimTarget(Machine machine)
-      : machine_(std::move(machine)), device_(std::make_shared<SimDevice>("simulated " + machine_.name)) {}
-  const Machine& machine() const override { return machine_; }
-  std::shared_ptr<runtime::Device> device() const override { return device_; }
-  Result<std::string> print(std::span<const kernel::Function> kernels) const override {
-    std::string text;
-    for (const kernel::Function& f : kernels) text += ssa::print(f);
-    return text;
-  }
-  Result<std::shared_ptr<const runtime::DeviceCode>> build(std::span<const kernel::Function> kernels) const override {
-    auto code = std::make_shared<Code>();
-    code->kernels.assign(kernels.begin(), kernels.end());
-    return std::shared_ptr<const runtime::DeviceCode>(std::move(code));
-  }
-
- private:
-  Machine machine_;
-  std::shared_ptr<SimDevice> device_;
-};
-
 }  // namespace
 
+std::shared_ptr<const Target> simulated(Machine machine) {
+  auto device = std::make_shared<SimDevice>("simulated " + machine.name);
+  return std::make_shared<UnbuiltTarget>(std::move(machine), std::move(device));
+}
+
 Result<std::shared_ptr<const Target>> open_sim(std::string_view which) {
-  return std::shared_ptr<const Target>(std::make_shared<SimTarget>(WEFT_TRY(described_machine("sim", which))));
+  return simulated(WEFT_TRY(described_machine("sim", which)));
 }
 
 }  // namespace weft::target

@@ -6,6 +6,7 @@
 
 namespace weft::target {
 
+std::shared_ptr<const Target> simulated(Machine machine);  // one that has groups
 Result<std::shared_ptr<const Target>> open_sim(std::string_view which);  // "opencl", "sm_80" ...
 
 }  // namespace weft::target

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""How many conformance cases pass on each target, and what fails there beyond the known gaps: docs/targets.md.
+
+    python test/conformance/targets.py --weft build/release/weft [--targets cpu,opencl,...] [--write]
+
+The ONNX suite is that of the `onnx` package of this Python. A case counts as too slow when it ends by the time limit.
+"""
+import argparse
+import csv
+import datetime
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+from models import cpu_name  # noqa: E402
+
+TARGETS = ["cpu", "ref", "opencl", "sim:opencl", "sim:sm_80", "sim:sm_90a"]
+SECONDS = {"opencl": 300}
+HEAD = """# Targets and what they pass
+
+Written by `test/conformance/targets.py` on {date}, {cpu}. The rule is the strict one (rtol 1e-3, atol 1e-7; a case may
+state its own). Cases that fail on every target alike are in [known-gaps.md](known-gaps.md).
+
+| target | suite | pass | fail | of those too slow | failing here and not on `cpu` |
+|---|---|---|---|---|---|
+"""
+
+
+def suites():
+    import onnx.backend.test
+    data = pathlib.Path(onnx.backend.test.__file__).parent / "data"
+    return {"onnx " + onnx.__version__: [data / part for part in ("node", "simple", "pytorch-converted", "pytorch-operator", "real")],
+            "test/cases": [ROOT / "test/cases"]}
+
+
+def run(weft, target, folders):
+    """The case's name to what is wrong with it, or "" where it passes."""
+    with tempfile.NamedTemporaryFile(suffix=".csv") as out:
+        limit = str(SECONDS.get(target, 60))
+        done = subprocess.run([weft, "conformance", *map(str, folders), "--target", target, "--timeout", limit, "--csv", out.name],
+                              capture_output=True, text=True)
+        if done.returncode not in (0, 1):
+            sys.exit(done.stderr)
+        with open(out.name, newline="") as file:
+            return {row["case"]: row["reason"] if row["result"] == "failed" else "" for row in csv.DictReader(file) if row["result"] != "skipped"}
+
+
+def line(target, suite, results, on_cpu):
+    failing = {name: why for name, why in results.items() if why}
+    slow = sum("no result after" in why for why in failing.values())
+    own = [f"`{name}`" for name, why in failing.items() if not on_cpu.get(name) and "no result after" not in why]
+    return f"| `{target}` | {suite} | {len(results) - len(failing)} | {len(failing)} | {slow} | {', '.join(own)} |"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--weft", default=str(ROOT / "build/release/weft"))
+    parser.add_argument("--targets", default=",".join(TARGETS))
+    parser.add_argument("--write", action="store_true", help="write docs/targets.md")
+    args = parser.parse_args()
+    text = HEAD.format(date=datetime.date.today(), cpu=cpu_name())
+    for suite, folders in suites().items():
+        on_cpu = run(args.weft, "cpu", folders)
+        for target in args.targets.split(","):
+            results = on_cpu if target == "cpu" else run(args.weft, target, folders)
+            text += line(target, suite, results, on_cpu) + "\n"
+            print(text.splitlines()[-1], flush=True)
+    if args.write:
+        (ROOT / "docs/targets.md").write_text(text)
+
+
+if __name__ == "__main__":
+    main()
