@@ -47,13 +47,13 @@ std::string us(double value) { return fmt::format("{:.1f}", value); }
 
 void print_candidates(const schedule::Schedule& schedule) {
   constexpr std::size_t kShown = 8;
-  Table table({"", "us", "few us", "compute", "l1", "l2", "l3", "memory", "waste", "dispatch", "candidate"});
+  Table table({"", "us", "few us", "compute", "l1", "l2", "l3", "memory", "waste", "dispatch", "code", "candidate"});
   std::size_t shown = 0;
   for (const schedule::Candidate& c : schedule.candidates) {
     const bool chosen = c.record == schedule.variants.back().record;
     if (++shown > kShown && !chosen) continue;
     table.row({chosen ? schedule.tuned ? "  tuned" : "  chosen" : "", us(c.cost.total()), us(c.few.total()), us(c.cost.compute), us(c.cost.l1),
-               us(c.cost.l2), us(c.cost.l3), us(c.cost.memory), us(c.cost.waste), us(c.cost.dispatch), schedule::print(c.record)});
+               us(c.cost.l2), us(c.cost.l3), us(c.cost.memory), us(c.cost.waste), us(c.cost.dispatch), fmt::format("{:.0f}", c.instructions), schedule::print(c.record)});
   }
   print(table);
   if (shown > kShown) fmt::print("  and {} more\n", shown - kShown);
@@ -122,7 +122,7 @@ std::string schedules_json(const std::vector<KernelSchedule>& kernels) {
       j["variants"].push_back({{"when", guard_text(variant)}, {"record", schedule::print(variant.record)}});
     }
     for (const schedule::Candidate& c : kernel.schedule.candidates) {
-      j["candidates"].push_back({{"record", schedule::print(c.record)}, {"modelled", cost_json(c.cost)}, {"few", cost_json(c.few)}});
+      j["candidates"].push_back({{"record", schedule::print(c.record)}, {"modelled", cost_json(c.cost)}, {"few", cost_json(c.few)}, {"instructions", c.instructions}});
     }
     all.push_back(std::move(j));
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "schedule/code.h"
 #include "schedule/tiles.h"
 
 namespace weft::schedule {
@@ -15,6 +16,8 @@ namespace {
 constexpr double kIssued = 4;         // instructions a cycle
 constexpr double kLoopInstructions = 3;  // of one iteration: count, compare, branch
 constexpr double kWordOperations = 8;  // for a dot of four bytes, without a unit for it
+constexpr double kRowAddresses = 8;      // registers for the addresses of rows that are masked
+constexpr double kMaskInstructions = 5;  // to make the mask of a vector
 constexpr double kScalarLoad = 0.5;   // cycles at least
 constexpr double kLoopStart = 6;      // cycles to enter and leave an inner loop
 constexpr double kCacheShare = 0.75;  // of a cache that the data of a kernel can count on
@@ -133,7 +136,23 @@ class Model {
   // Instructions of the innermost loop itself, for one step of its statement.
   double overhead(const Leaf& leaf) const {
     const LoopId inner = innermost(leaf);
-    return inner < 0 || r_.loops[inner].unrolled ? 0 : kLoopInstructions;
+    return (inner < 0 || r_.loops[inner].unrolled ? 0 : kLoopInstructions) + mask_overhead(leaf);
+  }
+
+  // Rows that may be past the end have an address each, beyond some of them in memory; masks of lanes are made where their
+  // loop stands and used by each access.
+  double mask_overhead(const Leaf& leaf) const {
+    double count = 0, inside = 1;
+    for (std::size_t i = leaf.loops.size(); i-- > 0;) {
+      const LoopId l = leaf.loops[i];
+      if (r_.loops[l].masked && has_tail(g_, r_, l)) {
+        const double vectors = std::ceil(tile(l) / width(leaf));
+        if (r_.loops[l].axis == 0) count += std::max(0.0, tile(l) - kRowAddresses);
+        if (r_.loops[l].axis == 1) count += vectors * (1 + kMaskInstructions / inside);
+      }
+      inside *= steps(l);
+    }
+    return count;
   }
 
   // Cycles per step. What does not depend on the inner loops is loaded outside of them; what the steps of written out
@@ -341,7 +360,7 @@ double Cost::total() const {
   return longest + kOverlap * (sum - longest) + waste + dispatch;
 }
 
-double Candidate::score() const { return std::sqrt(cost.total() * few.total()); }
+double Candidate::score() const { return std::sqrt(cost.total() * few.total()) + code_share(instructions); }
 
 Cost cost(const loop::Group& group, const Machine& machine, const DimFacts& facts, const Record& record) {
   const Analysis analysis(group, facts);

@@ -64,7 +64,10 @@ struct Candidate {
   Record record;
   Cost cost;  // at the sizes' likely values
   Cost few;   // where sizes are not known and small; else the same
-  double score() const;  // what candidates are ordered by: the geometric mean of both, in microseconds
+  double instructions = 0;  // of its code
+  // What candidates are ordered by, in microseconds: the geometric mean of both, and what compiling the code costs, spread
+  // over the runs that should pay for it.
+  double score() const;
 };
 
 struct Schedule {

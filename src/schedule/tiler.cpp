@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "loop/bytes.h"
+#include "schedule/code.h"
 #include "schedule/tiles.h"
 
 namespace weft::schedule {
@@ -89,8 +90,9 @@ Record Tiler::record(const Choice& c) const {
   split_sums(r);
   equal_accumulators(r);
   if (c.unroll) unroll(r);
-  finish_apart(r);
+  finish_apart(r, c);
   grid(r, c);
+  if (c.masked) mask(r);
   for (const auto& home : a_.homes) {
     for (LoopId l : home) {
       r.loops[l].masked = r.loops[l].grid && r.loops[l].axis >= 0;
@@ -296,7 +298,7 @@ void Tiler::unroll(Record& r) const {
 
 // An activation on a tile of sums is long code when it is written out for each vector, once for whole tiles and once for
 // those that are cut off. Sums that pass through on-chip memory cost less than that takes to compile.
-void Tiler::finish_apart(Record& r) const {
+void Tiler::finish_apart(Record& r, const Choice& c) const {
   if (!product_.leaf) return;
   for (LoopId l : product_.leaf->loops) {
     if (r.loops[l].axis != 0 || g_.loops[l].kind != LoopKind::Parallel) continue;
@@ -308,7 +310,14 @@ void Tiler::finish_apart(Record& r) const {
       const double vectors = lane < 0 ? 1 : std::ceil(1.0 * r.loops[lane].tile / lanes);
       operations += static_cast<double>(leaf.operations) * vectors * r.loops[l].tile;
     }
-    r.loops[l].apart = operations > kFinishedOperations;
+    r.loops[l].apart = c.apart || operations > kFinishedOperations;
+  }
+}
+
+void Tiler::mask(Record& r) const {
+  for (std::size_t l = 0; l < g_.loops.size(); ++l) {
+    const bool parallel = g_.loops[l].kind == LoopKind::Parallel;
+    r.loops[l].masked = parallel && has_tail(g_, r, static_cast<LoopId>(l));
   }
 }
 

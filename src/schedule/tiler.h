@@ -23,6 +23,8 @@ struct Choice {
   int vectors = 4;             // at most, of tiles over other parallel lanes
   double program_work = 0;     // operations that are worth a program of their own
   bool unroll = true;          // short reductions are written out
+  bool masked = false;         // one copy of the code, for whole tiles and for those that are cut off
+  bool apart = false;          // sums of a tile are always finished row by row
 };
 
 class Tiler {
@@ -56,7 +58,8 @@ class Tiler {
   void split_sums(Record& r) const;
   void equal_accumulators(Record& r) const;
   void unroll(Record& r) const;
-  void finish_apart(Record& r) const;
+  void finish_apart(Record& r, const Choice& c) const;
+  void mask(Record& r) const;
   double steps(const Record& r, LoopId l) const;
   bool reuses_panel(LoopId l) const;
   std::vector<LoopId> grid_order() const;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "schedule/code.h"
 #include "schedule/model.h"
 #include "schedule/schedule.h"
 #include "schedule/tiler.h"
@@ -14,7 +15,10 @@ namespace {
 
 constexpr std::size_t kTiles = 8;       // shapes of a product's tile that are worked out
 constexpr std::size_t kRefined = 3;     // of the cheapest, the grid is varied, too
+constexpr double kPrograms = 8;         // a core: so that uneven ones even out
 constexpr double kProgramWork = 20000;  // operations below which a program is not worth its start
+constexpr double kAlike = 1.04;         // times as long is as long
+constexpr double kShorter = 0.9;        // of the code: what is worth another choice
 constexpr double kWorth = 0.9;          // of the time of what was thought of before: below it a candidate is cheaper
 
 class Chooser {
@@ -36,7 +40,7 @@ class Chooser {
       if (print(tried_[k].candidate.record) == request.choice) taken = k, s.tuned = true;
     }
     const Tried& best = tried_[taken];
-    if (tiler_.outer() && !g_.loops[*tiler_.product().rows].extent.is_const()) few_rows(s, best.choice.lane_tile);
+    if (tiler_.outer() && !g_.loops[*tiler_.product().rows].extent.is_const()) few_rows(s, best.choice);
     s.variants.push_back({std::nullopt, best.candidate.record});
     s.cost = best.candidate.cost;
     s.why = fmt::format("{}: {}", tiler_.kind(), print(best.candidate.record));
@@ -63,7 +67,8 @@ class Chooser {
     }
     const Cost cost = model(a_, m_, record);
     const Cost few = few_ ? model(*few_, m_, record) : cost;
-    tried_.push_back({c, {std::move(record), cost, few}});
+    const double code = instructions(a_, m_, record);
+    tried_.push_back({c, {std::move(record), cost, few, code}});
   }
 
   // Cheapest first; among equals, or nearly, the one that was thought of first.
@@ -81,7 +86,6 @@ class Chooser {
   }
 
   void consider_all() {
-    constexpr double kPrograms = 8;  // a core: so that uneven ones even out
     for (const Choice& c : tiles()) consider(c, kPrograms);
     sort();
     std::vector<Choice> refined;
@@ -89,10 +93,38 @@ class Chooser {
     for (const Choice& c : refined) {
       for (const double parts : {16.0, 4.0, 2.0, 1.0, 32.0}) consider(c, parts);
     }
-    Choice rolled = refined.front();
-    rolled.unroll = false;
-    consider(rolled, kPrograms);
     sort();
+    shorten(tried_.front().choice);
+    sort();
+    take_shortest();
+  }
+
+  // Less code for the same tiles.
+  void shorten(Choice best) {
+    for (const bool unroll : {true, false}) {
+      for (const bool masked : {false, true}) {
+        for (const bool apart : {false, true}) {
+          Choice c = best;
+          c.unroll = unroll, c.masked = masked, c.apart = apart;
+          consider(c, kPrograms);
+        }
+      }
+    }
+  }
+
+  // Of what takes as long as the cheapest, as far as the model can tell, that with the least code for the same tiles.
+  void take_shortest() {
+    const Choice best = tried_.front().choice;
+    const Cost cost = tried_.front().candidate.cost, few = tried_.front().candidate.few;
+    auto shortest = tried_.begin();
+    for (auto it = tried_.begin(); it != tried_.end(); ++it) {
+      const Candidate& c = it->candidate;
+      const bool same = it->choice.rows == best.rows && it->choice.row_tile == best.row_tile &&
+                        it->choice.lane_tile == best.lane_tile && it->choice.vectors == best.vectors;
+      const bool alike = same && c.cost.total() <= kAlike * cost.total() && c.few.total() <= kAlike * few.total();
+      if (alike && c.instructions < kShorter * shortest->candidate.instructions) shortest = it;
+    }
+    std::rotate(tried_.begin(), shortest, shortest + 1);
   }
 
   std::vector<Choice> tiles() const {
@@ -137,13 +169,15 @@ class Chooser {
   }
 
   // Few rows, when their number is only known at run time: tiles as small as they are, or rows along another loop.
-  void few_rows(Schedule& s, int panel) const {
+  void few_rows(Schedule& s, const Choice& best) const {
     const loop::LoopId first = *tiler_.product().rows;
     const Dim rows = g_.loops[first].extent;
     const auto variant = [&](const Dim& size, std::int64_t lo, std::int64_t hi, loop::LoopId along, double count) {
       const SymbolRange range = a_.facts.range(size);
       if (range.lo > hi || range.hi < lo) return;
-      Choice c = product(along, tiles_of(along, count, panel, 1).front());
+      Choice c = product(along, tiles_of(along, count, best.lane_tile, 1).front());
+      c.unroll = best.unroll, c.apart = best.apart;
+      c.masked = best.masked || (lo < hi && along == first);  // of all these counts, one fills its tile
       c.program_work = program_work(tiler_.record(c), 8);
       s.variants.push_back({Guard{size, lo, hi}, tiler_.record(c)});
     };

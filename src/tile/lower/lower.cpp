@@ -110,12 +110,14 @@ void Lowerer::order_grid() {
 void Lowerer::split_grid() {
   if (record_.grid_order.empty()) return;
   ValueId rest = b_.program_id();
+  std::size_t slowest = 0;
+  while (slowest + 1 < record_.grid_order.size() && schedule::grid_blocks(g_, record_, record_.grid_order[slowest]).is(1)) ++slowest;
   for (std::size_t i = record_.grid_order.size(); i-- > 0;) {
     const LoopId id = record_.grid_order[i];
     const Dim count = schedule::grid_blocks(g_, record_, id);
     if (count.is(1)) {
       grid_coordinate_[id] = b_.constant_i64(0);
-    } else if (i == 0) {
+    } else if (i == slowest) {
       grid_coordinate_[id] = rest;
     } else {
       grid_coordinate_[id] = b_.scalar(ScalarOp::Mod, {rest, size(count)});

@@ -106,6 +106,9 @@ Value* Emitter::compare(ScalarOp op, DType t, Value* a, Value* b) {
     if (row.op != op) continue;
     if (is_float(t)) return b_.CreateFCmp(row.real, a, b);
     Value* order = b_.CreateICmp(is_signed_int(t) ? row.sign : row.bits, a, b);
+    if (auto* constant = llvm::dyn_cast<llvm::Constant>(order)) {
+      if (constant->isAllOnesValue() || constant->isNullValue()) return order;
+    }
     // LLVM repeats a compare in every block that uses it, even in loops; where masks have registers, keep it in one.
     return isa_.avx512 && a->getType()->isVectorTy() ? b_.CreateFreeze(order) : order;
   }

@@ -58,6 +58,7 @@ class Emitter {
   Result<void> for_loop(const ssa::Inst& inst);
   Result<void> if_else(const ssa::Inst& inst);
   void check(const ssa::Inst& inst);
+  void erase_unused();
   bool hoistable(const ssa::Inst& inst) const;
   llvm::Value* simple(const ssa::Inst& inst);  // one result, no regions; null: no code for it
   void define(ssa::ValueId id, llvm::Value* value, int depth);
@@ -158,6 +159,9 @@ class Emitter {
   // Pointers already formed in the current block, by buffer and varying part of the index.
   std::map<std::pair<int, std::vector<ssa::ValueId>>, llvm::Value*> bases_;
   std::map<std::vector<ssa::ValueId>, llvm::Value*> sums_;  // in preheaders; per open loop
+  // Pointers less their constant offsets, by element pointer and offset: of near_block_, where they end.
+  std::map<std::pair<llvm::Value*, llvm::Value*>, llvm::Value*> near_;
+  llvm::BasicBlock* near_block_ = nullptr;
 };
 
 }  // namespace weft::codegen

@@ -96,7 +96,17 @@ Result<void> Emitter::run(const std::string& symbol) {
   b_.CreateCondBr(b_.CreateICmpSLT(next, end), body, exit);
   b_.SetInsertPoint(exit);
   b_.CreateRetVoid();
+  erase_unused();
   return {};
+}
+
+// Sums that became steps of pointers are not needed themselves. Instruction selection would look at them all the same.
+void Emitter::erase_unused() {
+  for (BasicBlock& block : llvm::reverse(*fn_)) {
+    for (llvm::Instruction& inst : llvm::make_early_inc_range(llvm::reverse(block))) {
+      if (inst.use_empty() && !inst.isTerminator() && !inst.mayHaveSideEffects()) inst.eraseFromParent();
+    }
+  }
 }
 
 Result<void> Emitter::block(const ssa::Block& block) {

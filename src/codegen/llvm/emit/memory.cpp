@@ -36,6 +36,11 @@ bool all_true(Value* mask) {
   return !mask || (constant && constant->isAllOnesValue());
 }
 
+bool all_false(Value* mask) {
+  auto* constant = llvm::dyn_cast_or_null<llvm::Constant>(mask);
+  return constant && constant->isNullValue();
+}
+
 }  // namespace
 
 void Emitter::split_index(ValueId index, int levels, Index& into) const {
@@ -72,13 +77,16 @@ Value* Emitter::address(int buffer, ValueId index) {
     pointer = base;
   }
   if (!parts.fixed.empty()) {
+    if (near_block_ != b_.GetInsertBlock()) near_.clear(), near_block_ = b_.GetInsertBlock();
     Value*& offset = sums_[parts.fixed];
     if (!offset) {
       llvm::IRBuilderBase::InsertPointGuard guard(b_);
       b_.SetInsertPoint(preheaders_.back()->getTerminator());
       offset = sum(parts.fixed);
     }
-    pointer = b_.CreateGEP(element, pointer, offset);
+    Value*& near = near_[{pointer, offset}];
+    if (!near) near = b_.CreateGEP(element, pointer, offset);
+    pointer = near;
   }
   return parts.constant == 0 ? pointer : b_.CreateGEP(element, pointer, b_.getInt64(parts.constant));
 }
@@ -122,15 +130,17 @@ Value* Emitter::load(const ssa::Inst& inst) {
     }
   }
   if (all_true(mask)) return from_memory(b_.CreateAlignedLoad(ty, pointer, align_of(f_, t, result.lanes())), t);
+  if (all_false(mask)) return from_memory(llvm::Constant::getNullValue(ty), t);
   return from_memory(b_.CreateMaskedLoad(ty, pointer, align_of(t), mask, llvm::Constant::getNullValue(ty)), t);
 }
 
 void Emitter::store(const ssa::Inst& inst) {
   const int buffer = static_cast<int>(inst.imm);
   const DType t = f_.buffers[buffer].dtype;
+  Value* mask = inst.operands.size() > 2 ? values_[inst.operands[2]].value : nullptr;
+  if (all_false(mask)) return;
   Value* value = to_memory(values_[inst.operands[0]].value, t);
   Value* pointer = address(buffer, inst.operands[1]);
-  Value* mask = inst.operands.size() > 2 ? values_[inst.operands[2]].value : nullptr;
   const bool scalar = !value->getType()->isVectorTy();
   if (all_true(mask)) {
     b_.CreateAlignedStore(value, pointer, scalar ? align_of(t) : align_of(f_, t, f_.type(inst.operands[0]).lanes()));
