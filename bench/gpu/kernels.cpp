@@ -1,0 +1,106 @@
+// The kernels that bench/gpu/kernels.py compares with Triton's, as PTX: FOLDER/NAME.ptx, and a line "NAME milliseconds"
+// each, the best of several times from the C++ function to the text.
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <string>
+
+#include "weft/tile.h"
+
+namespace {
+
+using namespace weft::tile;
+
+constexpr int kWidth = 1024;
+
+void vector_add(In<float> x, In<float> y, Out<float> z, Int n) {
+  const Tile at = program_id() * kWidth + lanes(kWidth), inside = at < n;
+  store(z, at, load(x, at, inside) + load(y, at, inside), inside);
+}
+
+void softmax(In<float> x, Out<float> y, Int n) {
+  const Tile column = lanes(kWidth), inside = column < n, at = program_id() * n + column;
+  const Tile v = where(inside, load(x, at, inside), -INFINITY);
+  const Tile e = exp(v - max(v));
+  store(y, at, e / sum(e), inside);
+}
+
+void layer_norm(In<float> x, In<float> scale, In<float> shift, Out<float> y, Int n) {
+  const Tile column = lanes(kWidth), inside = column < n, at = program_id() * n + column;
+  const auto mean = [&](const Tile& v) { return sum(where(inside, v, 0.0f)) / cast<float>(n); };
+  const Tile v = load(x, at, inside);
+  const Tile centred = v - mean(v);
+  store(y, at, centred * rsqrt(mean(centred * centred) + 1e-5f) * load(scale, column, inside) + load(shift, column, inside), inside);
+}
+
+template <int R, int C, int K>
+void matmul(In<float> a, In<float> b, Out<float> c, Int m, Int n, Int depth) {
+  const Tile across = (n + (C - 1)) / C;
+  const Tile i = program_id() / across * R + rows(R), j = program_id() % across * C + lanes(C);
+  const Matrix left(a, m, depth), right(b, depth, n), out(c, m, n);
+  Var acc = zeros<float>(R, C);
+  for (Tile k : range(0, depth, K)) acc = dot(left.load(i, k + lanes(K)), right.load(k + rows(K), j), acc);
+  out.store(i, j, acc);
+}
+
+template <int R, int C, int D>
+void attention(In<float> q, In<float> k, In<float> v, Out<float> out, Int length) {
+  const Tile blocks = (length + (R - 1)) / R;
+  const Tile head = program_id() / blocks * length * D, first = program_id() % blocks * R;
+  const Tile i = first + rows(R), d = lanes(D);
+  const Matrix queries(q, length, D, D, 1, head), values(v, length, D, D, 1, head), result(out, length, D, D, 1, head);
+  const Matrix keys(k, D, length, 1, D, head);
+  const Tile scaled = queries.load(i, d) * (1.0f / std::sqrt(float{D}));
+  Var most = full<float>(R, 1, -1e30f), total = zeros<float>(R, 1), acc = zeros<float>(R, D);
+  for (Tile block : range(0, minimum(first + R, length), C)) {
+    const Tile j = block + lanes(C);
+    const Tile score = where((j <= i) & (j < length), dot(scaled, keys.load(rows(D), j)), -1e30f);
+    const Tile higher = maximum(most, max(score));
+    const Tile weight = exp(score - higher), shrink = exp(most - higher);
+    total = total * shrink + sum(weight);
+    acc = dot(weight, values.load(block + rows(C), d), acc * shrink);
+    most = higher;
+  }
+  result.store(i, d, acc / total);
+}
+
+struct Timed {
+  std::string name;
+  std::function<Kernel()> record;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: weft_bench_gpu_kernels TARGET FOLDER\n");
+    return 2;
+  }
+  weft::CompileOptions options;
+  options.target = argv[1];
+  const Timed all[] = {{"vector_add", [] { return kernel("vector_add", vector_add); }},
+                       {"softmax", [] { return kernel("softmax", softmax); }},
+                       {"layer_norm", [] { return kernel("layer_norm", layer_norm); }},
+                       {"matmul", [] { return kernel("matmul", matmul<64, 64, 16>); }},
+                       {"attention", [] { return kernel("attention", attention<32, 32, 64>); }}};
+  for (const Timed& timed : all) {
+    double best = INFINITY;
+    std::string text;
+    for (int round = 0; round < 5; ++round) {
+      const auto begin = std::chrono::steady_clock::now();
+      const auto made = timed.record().text("source", options);
+      const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+      if (!made.ok()) {
+        std::fprintf(stderr, "%s: %s\n", timed.name.c_str(), made.error().what());
+        break;
+      }
+      best = std::min(best, took.count());
+      text = *made;
+    }
+    if (text.empty()) continue;
+    std::ofstream(std::string(argv[2]) + "/" + timed.name + ".ptx") << text;
+    std::printf("%s %.3f\n", timed.name.c_str(), best);
+  }
+}

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Kernels for an NVIDIA GPU by Weft's tile language and by Triton, compiled side by side without a GPU.
+
+    python bench/gpu/kernels.py [--gpu sm_90a] [--weft build/release/bench/weft_bench_gpu_kernels]
+
+The same five kernels with the same tiles on f32 (Triton with input_precision="ieee"): milliseconds from source to PTX
+(best of several, in process), then what Triton's own `ptxas` makes of either: registers, spilled bytes, static shared bytes,
+instructions. `pip install triton` is all that it takes; nothing is run.
+"""
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import time
+
+import triton
+import triton.language as tl
+from triton.backends.compiler import GPUTarget
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TOOLS = pathlib.Path(triton.__file__).parent / "backends/nvidia/bin"
+WIDTH = 1024
+
+
+@triton.jit
+def vector_add(x, y, z, n, W: tl.constexpr):
+    at = tl.program_id(0) * W + tl.arange(0, W)
+    inside = at < n
+    tl.store(z + at, tl.load(x + at, inside) + tl.load(y + at, inside), inside)
+
+
+@triton.jit
+def softmax(x, y, n, W: tl.constexpr):
+    column = tl.arange(0, W)
+    inside = column < n
+    at = tl.program_id(0) * n + column
+    v = tl.load(x + at, inside, other=-float("inf"))
+    e = tl.exp(v - tl.max(v, 0))
+    tl.store(y + at, e / tl.sum(e, 0), inside)
+
+
+@triton.jit
+def layer_norm(x, scale, shift, y, n, W: tl.constexpr):
+    column = tl.arange(0, W)
+    inside = column < n
+    at = tl.program_id(0) * n + column
+    v = tl.load(x + at, inside, other=0.0)
+    centred = v - tl.sum(tl.where(inside, v, 0.0), 0) / n
+    variance = tl.sum(tl.where(inside, centred * centred, 0.0), 0) / n
+    tl.store(y + at, centred * tl.rsqrt(variance + 1e-5) * tl.load(scale + column, inside) + tl.load(shift + column, inside), inside)
+
+
+@triton.jit
+def matmul(a, b, c, m, n, depth, R: tl.constexpr, C: tl.constexpr, K: tl.constexpr):
+    across = tl.cdiv(n, C)
+    i = tl.program_id(0) // across * R + tl.arange(0, R)[:, None]
+    j = tl.program_id(0) % across * C + tl.arange(0, C)[None, :]
+    acc = tl.zeros((R, C), tl.float32)
+    for k in range(0, depth, K):
+        across_k, down_k = k + tl.arange(0, K)[None, :], k + tl.arange(0, K)[:, None]
+        left = tl.load(a + i * depth + across_k, (i < m) & (across_k < depth), other=0.0)
+        right = tl.load(b + down_k * n + j, (down_k < depth) & (j < n), other=0.0)
+        acc = tl.dot(left, right, acc, input_precision="ieee")
+    tl.store(c + i * n + j, acc, (i < m) & (j < n))
+
+
+@triton.jit
+def attention(q, k, v, out, length, R: tl.constexpr, C: tl.constexpr, D: tl.constexpr):
+    blocks = tl.cdiv(length, R)
+    head, first = tl.program_id(0) // blocks * length * D, tl.program_id(0) % blocks * R
+    i, d = first + tl.arange(0, R)[:, None], tl.arange(0, D)[None, :]
+    scaled = tl.load(q + head + i * D + d, i < length, other=0.0) * 0.125
+    most = tl.full((R,), -1e30, tl.float32)
+    total = tl.zeros((R,), tl.float32)
+    acc = tl.zeros((R, D), tl.float32)
+    for block in range(0, tl.minimum(first + R, length), C):
+        j = block + tl.arange(0, C)
+        keys = tl.load(k + head + j[None, :] * D + tl.arange(0, D)[:, None], j[None, :] < length, other=0.0)
+        score = tl.where((j[None, :] <= i) & (j[None, :] < length), tl.dot(scaled, keys, input_precision="ieee"), -1e30)
+        higher = tl.maximum(most, tl.max(score, 1))
+        weight, shrink = tl.exp(score - higher[:, None]), tl.exp(most - higher)
+        total = total * shrink + tl.sum(weight, 1)
+        values = tl.load(v + head + j[:, None] * D + d, j[:, None] < length, other=0.0)
+        acc = tl.dot(weight, values, acc * shrink[:, None], input_precision="ieee")
+        most = higher
+    tl.store(out + head + i * D + d, acc / total[:, None], i < length)
+
+
+F, I = "*fp32", "i32"
+KERNELS = {  # function, signature, constants
+    "vector_add": (vector_add, dict(x=F, y=F, z=F, n=I), dict(W=WIDTH)),
+    "softmax": (softmax, dict(x=F, y=F, n=I), dict(W=WIDTH)),
+    "layer_norm": (layer_norm, dict(x=F, scale=F, shift=F, y=F, n=I), dict(W=WIDTH)),
+    "matmul": (matmul, dict(a=F, b=F, c=F, m=I, n=I, depth=I), dict(R=64, C=64, K=16)),
+    "attention": (attention, dict(q=F, k=F, v=F, out=F, length=I), dict(R=32, C=32, D=64)),
+}
+
+
+def compile_triton(name, gpu):
+    """The PTX, and the milliseconds to it: assembling, which Triton does next, is timed apart."""
+    function, signature, constants = KERNELS[name]
+    signature = signature | {c: "constexpr" for c in constants}
+    aligned = {(i,): [["tt.divisibility", 16]] for i, t in enumerate(signature.values()) if t == F}
+    source = triton.compiler.ASTSource(function, signature, constants, aligned)
+    os.environ |= {"TRITON_ALWAYS_COMPILE": "1", "TRITON_DEFAULT_FP_FUSION": "1"}
+    best, text = float("inf"), ""
+    for _ in range(3):
+        begin = time.perf_counter()
+        made = triton.compile(source, target=GPUTarget("cuda", int(re.sub(r"\D", "", gpu)), 32), options={"num_warps": 4})
+        total = 1e3 * (time.perf_counter() - begin)
+        text = made.asm["ptx"]
+        best = min(best, total - assemble(text, gpu)["ms"])
+    return best, text
+
+
+def assemble(ptx, gpu):
+    with tempfile.TemporaryDirectory() as folder:
+        source, cubin = pathlib.Path(folder) / "k.ptx", pathlib.Path(folder) / "k.cubin"
+        source.write_text(ptx)
+        begin = time.perf_counter()
+        log = subprocess.run([TOOLS / "ptxas-blackwell", "-v", f"-arch={gpu}", source, "-o", cubin], capture_output=True, text=True, check=True).stderr
+        ms = 1e3 * (time.perf_counter() - begin)
+        sass = subprocess.run([TOOLS / "cuobjdump", "-sass", cubin], capture_output=True, text=True).stdout
+    number = lambda pattern: sum(map(int, re.findall(pattern, log)))
+    return {"ms": ms, "registers": number(r"Used (\d+) registers"), "spilled": number(r"(\d+) bytes spill stores"),
+            "shared": number(r"(\d+) bytes smem"), "instructions": len(re.findall(r"^\s+/\*[0-9a-f]{4}\*/\s+(?!NOP)", sass, re.M))}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--gpu", default="sm_90a")
+    parser.add_argument("--weft", default=str(ROOT / "build/release/bench/weft_bench_gpu_kernels"))
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        lines = subprocess.run([args.weft, f"cuda:{args.gpu}", folder], capture_output=True, text=True, check=True).stdout.splitlines()
+        weft = {name: (float(ms), (pathlib.Path(folder) / f"{name}.ptx").read_text()) for name, ms in map(str.split, lines)}
+    print(f"f32, {args.gpu}, Triton {triton.__version__}; ratio: Triton's time over Weft's, above 1 Weft is faster\n")
+    print("| kernel | Weft ms to PTX | Triton ms | ratio | registers | spilled B | static shared B | instructions |\n|---|---|---|---|---|---|---|---|")
+    for name in KERNELS:
+        triton_ms, text = compile_triton(name, args.gpu)
+        theirs, (ms, own) = assemble(text, args.gpu), weft[name]
+        ours = assemble(own, args.gpu)
+        both = " | ".join(f"{ours[k]} / {theirs[k]}" for k in ("registers", "spilled", "shared", "instructions"))
+        print(f"| {name} | {ms:.1f} | {triton_ms:.1f} | {triton_ms / ms:.1f} | {both} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
