@@ -8,6 +8,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "api/specialise.h"
+#include "api/state.h"
 #include "cli/commands.h"
 #include "cli/errors.h"
 #include "cli/kernels.h"
@@ -23,6 +25,7 @@ namespace weft::cli {
 namespace {
 
 struct BenchArguments : ModelArguments {
+  BenchArguments() { any_inputs = true; }
   bool json = false, time_report = false, kernels = false;
   double seconds = 3;
 };
@@ -118,13 +121,30 @@ void add_stages(TimeReport& report, const Model& model, const Program& program, 
   report.add_part("first run", "llvm code", code.codegen_ms - r.llvm_ms);
 }
 
+std::vector<std::vector<std::int64_t>> shapes_of(const std::vector<Tensor>& inputs) {
+  std::vector<std::vector<std::int64_t>> shapes;
+  for (const Tensor& t : inputs) shapes.push_back(t.shape());
+  return shapes;
+}
+
+// A program whose own plan takes the inputs: where a size of 1 is spread, that is one for their sizes (api/specialise.h),
+// and `model` becomes that.
+Result<Program> program_for(Model& model, const std::vector<Tensor>& inputs, const ModelArguments& arguments) {
+  Program program = WEFT_TRY(compile_model(model, arguments));
+  if (!program.state->executable || program.state->executable->memory(shapes_of(inputs)).ok()) return program;
+  const auto how = fixing(model, inputs);
+  if (!how) return program;
+  model = WEFT_TRY(import_again(model, *how));
+  return compile_model(model, arguments);
+}
+
 Result<nlohmann::ordered_json> figures_of(const BenchArguments& arguments) {
   TimeReport report(start_ms(), now_ms());
-  const Model model = WEFT_TRY(load_model(arguments));
+  Model model = WEFT_TRY(load_model(arguments));
   const double before_inputs = now_ms();
   const std::vector<Tensor> inputs = WEFT_TRY(model_inputs(model, arguments));
   const double inputs_ms = now_ms() - before_inputs;
-  const Program program = WEFT_TRY(compile_model(model, arguments));
+  const Program program = WEFT_TRY(program_for(model, inputs, arguments));
   const Figures times = WEFT_TRY(measure(program, inputs, arguments.seconds));
   add_stages(report, model, program, inputs_ms, times.first_ms);
   nlohmann::ordered_json j;
@@ -145,9 +165,7 @@ Result<nlohmann::ordered_json> figures_of(const BenchArguments& arguments) {
   if (arguments.time_report) j.update(report.json(times.first_end));
   if (!program.state->executable) return j;
   const runtime::Plan& plan = program.state->executable->plan();
-  std::vector<std::vector<std::int64_t>> shapes;
-  for (const Tensor& t : inputs) shapes.push_back(t.shape());
-  const runtime::MemoryStats memory = WEFT_TRY(program.state->executable->memory(shapes));
+  const runtime::MemoryStats memory = WEFT_TRY(program.state->executable->memory(shapes_of(inputs)));
   const StepWork work = total_of(WEFT_TRY(profile(*program.state->executable, inputs, arguments.threads, 1)));
   j["nodes"] = program.stats().nodes;
   j["prims"] = program.stats().prims;
@@ -184,11 +202,11 @@ void print_times(const nlohmann::ordered_json& times, int indent) {
 }
 
 Result<int> bench_kernels(const BenchArguments& arguments) {
-  const Model model = WEFT_TRY(load_model(arguments));
+  Model model = WEFT_TRY(load_model(arguments));
   const std::vector<Tensor> inputs = WEFT_TRY(model_inputs(model, arguments));
   ModelArguments how_made = arguments;
   how_made.no_cache = true;  // a stored program has no graph
-  const Program program = WEFT_TRY(compile_model(model, how_made));
+  const Program program = WEFT_TRY(program_for(model, inputs, how_made));
   const auto times = WEFT_TRY(time_kernels(program, inputs, arguments, arguments.seconds));
   if (arguments.json) {
     fmt::print("{}\n", kernel_times_json(times));
