@@ -61,6 +61,7 @@ class Packer {
   std::vector<std::int64_t> offset_;  // -1: not placed yet
   std::vector<std::int64_t> previous_;  // scratch of improve
   std::int64_t total_ = 0;
+  std::int64_t excess_ = 0;  // bytes of all blocks above the bound: the total alone does not tell one fault from many
   std::vector<std::pair<std::int64_t, std::int64_t>> taken_;  // scratch of offset_for
   MemoryPlan best_;
   Recipe best_recipe_;
@@ -110,10 +111,11 @@ std::int64_t Packer::offset_for(int k, const Recipe& recipe) {
 
 void Packer::place(const Recipe& recipe) {
   offset_.assign(size_.size(), -1);
-  total_ = 0;
+  total_ = excess_ = 0;
   for (int k : recipe.order) {
     offset_[k] = offset_for(k, recipe);
     total_ = std::max(total_, offset_[k] + size_[k]);
+    excess_ += std::max<std::int64_t>(0, offset_[k] + size_[k] - bound_);
   }
 }
 
@@ -125,23 +127,33 @@ void Packer::attempt(const Recipe& recipe) {
   best_recipe_ = recipe;
 }
 
-// A random neighbour of the recipe whose plan `offset_` holds.
+// A random neighbour of the recipe whose plan `offset_` holds: of one block that ended above the bound, or of all.
 void Packer::mutate(Recipe& recipe, std::minstd_rand& random) const {
-  const std::vector<int> order = recipe.order;
-  auto forward = [&](std::size_t at) {
+  const auto picked = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  const auto forward = [&](std::size_t at) {
     if (at == 0) return;
     const auto from = recipe.order.begin() + static_cast<std::ptrdiff_t>(at);
-    std::rotate(from - static_cast<std::ptrdiff_t>(1 + random() % at), from, from + 1);
+    std::rotate(from - static_cast<std::ptrdiff_t>(1 + picked(at)), from, from + 1);
   };
-  for (std::size_t at = 1; at < order.size(); ++at) {
-    if (offset_[order[at]] + size_[order[at]] > bound_ && random() % 2 == 0) forward(at);
+  const auto turn = [&](int k) { recipe.high[k] = !recipe.high[k]; };
+  std::vector<std::size_t> above;  // places in the order
+  for (std::size_t at = 0; at < recipe.order.size(); ++at) {
+    if (offset_[recipe.order[at]] + size_[recipe.order[at]] > bound_) above.push_back(at);
   }
-  if (random() % 2 == 0) forward(random() % order.size());
-  for (std::size_t flips = random() % 3; flips > 0; --flips) {
-    const int k = order[random() % order.size()];
-    recipe.high[k] = !recipe.high[k];
+  if (picked(4) == 0) {
+    for (std::size_t at : above) {
+      if (picked(2) == 0) forward(at);
+    }
+    for (std::size_t turns = picked(3); turns > 0; --turns) turn(recipe.order[picked(recipe.order.size())]);
+  } else if (!above.empty()) {
+    const std::size_t at = above[picked(above.size())];
+    const int k = recipe.order[at];
+    if (picked(2) == 0) forward(at);
+    if (picked(4) == 0) turn(k);
+    if (const auto& near = together_[k]; !near.empty() && picked(2) == 0) turn(near[picked(near.size())]);
   }
-  if (random() % 16 == 0) recipe.fit = recipe.fit == Fit::Best ? Fit::First : Fit::Best;
+  if (picked(2) == 0) forward(picked(recipe.order.size()));
+  if (picked(16) == 0) recipe.fit = recipe.fit == Fit::Best ? Fit::First : Fit::Best;
 }
 
 // A walk over recipes: to neighbours that are no worse, seldom to a slightly worse one.
@@ -154,14 +166,14 @@ void Packer::improve() {
   for (std::int64_t work = 0; work < kWork && !good_enough(); work += round) {
     Recipe next = recipe;
     mutate(next, random);
-    const std::int64_t before = total_, allowed = random() % 32 == 0 ? before / 16 : 0;
+    const std::int64_t before = excess_, allowed = random() % 32 == 0 ? before / 16 : 0;
     previous_ = offset_;
     attempt(next);
-    if (total_ <= before + allowed) {
+    if (excess_ <= before + allowed) {
       recipe = std::move(next);
     } else {
       offset_.swap(previous_);
-      total_ = before;
+      excess_ = before;
     }
   }
 }

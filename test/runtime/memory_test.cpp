@@ -109,6 +109,18 @@ TEST(Memory, EncoderDecoderSkips) {
   expect_close(blocks);
 }
 
+// Flows of a speech model: each part has a peak near the bound and begins before the last one ends, so one order of placing
+// must get each of them right.
+TEST(Memory, ManyPeaksInARow) {
+  const std::vector<LiveBlock> part{{300, 0, 21},  {324, 1, 3},   {1296, 2, 4},   {300, 6, 13},   {300, 7, 9},   {300, 8, 18}, {300, 9, 13},
+                                    {588, 11, 12}, {154, 12, 13}, {79, 13, 18}, {157, 15, 17}, {294, 16, 17}, {300, 17, 19}};
+  std::vector<LiveBlock> blocks;
+  for (int k = 0; k < 7; ++k) {
+    for (const LiveBlock& b : part) blocks.push_back({b.bytes * 1024, b.first + 20 * k, b.last + 20 * k});
+  }
+  expect_close(blocks);
+}
+
 TEST(Memory, RandomBlocksNeverOverlap) {
   std::mt19937 random(7);
   for (int round = 0; round < 300; ++round) {
