@@ -7,11 +7,12 @@
 #include <functional>
 #include <string>
 
-#include "weft/tile.h"
+#include "flash_attention.h"
 
 namespace {
 
 using namespace weft::tile;
+using examples::attention;
 
 constexpr int kWidth = 1024;
 
@@ -43,27 +44,6 @@ void matmul(In<float> a, In<float> b, Out<float> c, Int m, Int n, Int depth) {
   Var acc = zeros<float>(R, C);
   for (Tile k : range(0, depth, K)) acc = dot(left.load(i, k + lanes(K)), right.load(k + rows(K), j), acc);
   out.store(i, j, acc);
-}
-
-template <int R, int C, int D>
-void attention(In<float> q, In<float> k, In<float> v, Out<float> out, Int length) {
-  const Tile blocks = (length + (R - 1)) / R;
-  const Tile head = program_id() / blocks * length * D, first = program_id() % blocks * R;
-  const Tile i = first + rows(R), d = lanes(D);
-  const Matrix queries(q, length, D, D, 1, head), values(v, length, D, D, 1, head), result(out, length, D, D, 1, head);
-  const Matrix keys(k, D, length, 1, D, head);
-  const Tile scaled = queries.load(i, d) * (1.0f / std::sqrt(float{D}));
-  Var most = full<float>(R, 1, -1e30f), total = zeros<float>(R, 1), acc = zeros<float>(R, D);
-  for (Tile block : range(0, minimum(first + R, length), C)) {
-    const Tile j = block + lanes(C);
-    const Tile score = where((j <= i) & (j < length), dot(scaled, keys.load(rows(D), j)), -1e30f);
-    const Tile higher = maximum(most, max(score));
-    const Tile weight = exp(score - higher), shrink = exp(most - higher);
-    total = total * shrink + sum(weight);
-    acc = dot(weight, values.load(block + rows(C), d), acc * shrink);
-    most = higher;
-  }
-  result.store(i, d, acc / total);
 }
 
 struct Timed {

@@ -1,0 +1,1 @@
+B191_zero_pointJ7
