@@ -181,7 +181,7 @@ class OpenCl final : public text::Dialect {
     return number(to, width, x);
   }
   std::string bitcast(DType from, DType to, int width, const std::string& x) const override {
-    if (is_bool(from) || is_bool(to)) return x;
+    if (is_bool(from) || is_bool(to)) return from == to ? x : cast(from, to, width, x);
     return fmt::format("as_{}({})", type(to, width), x);
   }
   std::string ldexp(DType, int, const std::string& x, const std::string& n) const override {
