@@ -26,11 +26,13 @@ TargetDesc target_of(const char* level) {
   return target_for(machine);
 }
 
-std::vector<const char*> levels() {
-  std::vector<const char*> known;
+// The levels that this machine has, or the one CPU that is emulated.
+std::vector<TargetDesc> targets() {
+  if (emulated_cpu()) return {tested_target()};
+  std::vector<TargetDesc> known;
   for (const char* level : {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "native"}) {
     Machine machine = measured_machine();
-    if (restrict_to_level(machine, level)) known.push_back(level);
+    if (restrict_to_level(machine, level)) known.push_back(target_for(machine));
   }
   return known;
 }
@@ -49,9 +51,9 @@ TEST(Dot4, IsExactAtEveryLevel) {
     const ssa::Function f = one_dot(lanes);
     const auto verified = kernel::verify(f);
     ASSERT_TRUE(verified.ok()) << verified.error().what() << ssa::print(f);
-    for (const char* level : levels()) {
-      SCOPED_TRACE(std::string(level) + " " + std::to_string(lanes));
-      const Compiled code = build(f, target_of(level));
+    for (const TargetDesc& target : targets()) {
+      SCOPED_TRACE(target.cpu + " " + std::to_string(lanes));
+      const Compiled code = build(f, target);
       for (int round = 0; round < 20; ++round) {
         const int n = std::max(lanes, 1);
         Guarded a(DType::U8, 4 * n), b(DType::I8, 4 * n), found(DType::I32, n), expected(DType::I32, n);

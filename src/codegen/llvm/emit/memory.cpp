@@ -160,6 +160,14 @@ Value* Emitter::gather(const ssa::Inst& inst) {
   llvm::Type* ty = llvm::FixedVectorType::get(memory_element(t), lanes);
   Value* mask = inst.operands.size() > 1 ? values_[inst.operands[1]].value : splat(b_.getTrue(), lanes);
   Value* pointers = addresses(buffer, inst.operands[0]);
+  if (isa_.sve_bits > 0 && bits(t) < 32) {  // LLVM 22 cannot select some gathers of few small elements
+    Value* all = llvm::PoisonValue::get(ty);
+    for (int k = 0; k < lanes; ++k) {
+      Value* pointer = slot_unless(b_.CreateExtractElement(mask, k), b_.CreateExtractElement(pointers, k), zero_slot_);
+      all = b_.CreateInsertElement(all, b_.CreateAlignedLoad(memory_element(t), pointer, align_of(t)), k);
+    }
+    return from_memory(all, t);
+  }
   return from_memory(b_.CreateMaskedGather(ty, pointers, align_of(t), mask, llvm::Constant::getNullValue(ty)), t);
 }
 
