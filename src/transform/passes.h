@@ -9,6 +9,7 @@ Result<graph::Graph> inline_composites(const graph::Graph& graph, const PassOpti
 Result<graph::Graph> sink_constants(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> fold_shapes(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> multiply_bytes(const graph::Graph& graph, const PassOptions& options);
+Result<graph::Graph> look_up(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> requantise(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> fold_constants(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> simplify(const graph::Graph& graph, const PassOptions& options);

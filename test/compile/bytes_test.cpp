@@ -102,6 +102,25 @@ TEST(Bytes, DotsOfTwoInputs) {
   }
 }
 
+// What follows a product and is a function of one byte is looked up, in the product's kernel and in one of its own.
+TEST(Bytes, Activations) {
+  std::mt19937 random(3);
+  for (const std::int64_t n : {8, 40}) {
+    Graph g;
+    const ValueId x = g.add_input({DType::U8, {Dim::symbol("n"), 24}}, "x"), given = g.add_input({DType::I8, {33}}, "q");
+    Builder b(g);
+    const auto activated = [&](ValueId q, DType t) {
+      const ValueId real = b.binary(GOp::Mul, b.cast(q, DType::F32), b.scalar(DType::F32, 0.05));
+      const ValueId gate = b.binary(GOp::Mul, b.unary(GOp::Sigmoid, real), b.unary(GOp::Tanh, b.unary(GOp::Erf, b.unary(GOp::Tanh, real))));
+      return b.cast(b.unary(GOp::Round, b.binary(GOp::Mul, gate, b.scalar(DType::F32, 300))), t);
+    };
+    const ValueId y = b.dot(x, b.constant(bytes(DType::I8, {24, n}, random, false)), {}, {}, {1}, {0}, DType::I32);
+    const ValueId q = b.cast(b.unary(GOp::Round, b.binary(GOp::Mul, b.cast(y, DType::F32), b.scalar(DType::F32, 0.0078125))), DType::U8);
+    g.set_outputs({activated(q, DType::U8), activated(given, DType::I8)});
+    for (const std::int64_t rows : {0, 1, 21}) check_bytes(g, {{rows, 24}, {33}});
+  }
+}
+
 TEST(Bytes, Convolutions) {
   std::mt19937 random(2);
   for (const std::int64_t channels : {4, 12, 6}) {

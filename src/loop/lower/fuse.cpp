@@ -69,7 +69,10 @@ double likely_elements(const Shape& shape) {
   return n;
 }
 
-bool is_shape_preserving(const Node& node) { return info(node.op).elementwise; }
+bool is_shape_preserving(const Graph& g, const Node& node) {
+  if (info(node.op).elementwise) return true;
+  return is_look_up(g, node) && g.type(node.operands[0]).rank() == 1 && g.constant(node.operands[0]);
+}
 
 class Planner {
  public:
@@ -109,7 +112,7 @@ class Planner {
     if (node.results.empty() || pointwise_only(g_.type(node.results[0]).dtype)) return false;
     if (unit.kind == UnitKind::Contraction) {
       const Shape& space = g_.type(seed.results[0]).shape;
-      if (is_shape_preserving(node)) return g_.type(node.results[0]).shape == space;
+      if (is_shape_preserving(g_, node)) return g_.type(node.results[0]).shape == space;
       return false;
     }
     const Shape& full = g_.type(seed.operands[0]).shape;
@@ -119,7 +122,7 @@ class Planner {
     if (part == Part::Reduction) {
       return g_.type(node.operands[0]).shape == full && node.attrs.ints(Attr::Axes) == seed.attrs.ints(Attr::Axes);
     }
-    if (is_shape_preserving(node)) return shape == full || shape == outer || is_kept(shape, seed);
+    if (is_shape_preserving(g_, node)) return shape == full || shape == outer || is_kept(shape, seed);
     if (node.op == GOp::Reshape) {
       const Shape& from = g_.type(node.operands[0]).shape;
       return (from == outer && is_kept(shape, seed)) || (shape == outer && is_kept(from, seed));
@@ -515,6 +518,13 @@ bool is_kernel_dtype(DType t) { return !is_string(t); }
 bool combines(const Node& node) {
   const graph::Family family = info(node.op).family;
   return family == graph::Family::Reduce || family == graph::Family::Scan || family == graph::Family::Scatter;
+}
+
+bool is_look_up(const Graph& g, const Node& node) {
+  constexpr std::int64_t kBytes = 256;
+  if (node.op != GOp::Gather || node.attrs.integer(Attr::Axis) != 0 || g.type(node.operands[1]).dtype != DType::U8) return false;
+  const Dim& among = g.type(node.operands[0]).shape[0];
+  return among.is_const() && among.value() >= kBytes;
 }
 
 Part part_of(const Graph& g, const Node& node) {

@@ -45,6 +45,9 @@ enum class Part : std::uint8_t {
 };
 Part part_of(const graph::Graph& graph, const graph::Node& node);
 
+// A gather by bytes among 256 or more: no index is out of range.
+bool is_look_up(const graph::Graph& graph, const graph::Node& node);
+
 FusionPlan plan_fusion(const graph::Graph& graph, const AttentionChooser& attention);
 
 }  // namespace weft::loop

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "loop/lower/complex.h"
+#include "loop/lower/fuse.h"
 #include "loop/lower/lower.h"
 
 namespace weft::loop {
@@ -452,7 +453,8 @@ ExprId Reader::read_gather(const Node& node, const std::vector<ExprId>& at, Expr
     std::size_t axis = node.attrs.integer(Attr::Axis);
     std::vector<ExprId> index_at(at.begin() + axis, at.begin() + axis + index_rank);
     coordinates.assign(at.begin(), at.begin() + axis);
-    coordinates.push_back(wrap_index(node, read(indices, index_at, guard), from[axis]));
+    const ExprId index = read(indices, index_at, guard);
+    coordinates.push_back(is_look_up(graph_, node) ? group_.cast(index, DType::I64) : wrap_index(node, index, from[axis]));
     coordinates.insert(coordinates.end(), at.begin() + axis + index_rank, at.end());
   } else if (node.op == GOp::GatherElements) {
     std::size_t axis = node.attrs.integer(Attr::Axis);
