@@ -12,6 +12,7 @@
 
 #include "graph/rewrite.h"
 #include "transform/passes.h"
+#include "transform/rules/match.h"
 
 namespace weft::transform {
 
@@ -23,7 +24,6 @@ using graph::Node;
 using graph::RewriteContext;
 using graph::ValueId;
 using GOp = graph::Op;
-using Axes = std::vector<std::int64_t>;
 
 namespace {
 
@@ -32,7 +32,6 @@ constexpr std::int64_t kMostTerms = INT32_MAX / (255 * 255);  // of a sum that f
 constexpr std::int64_t kWord = 4;
 
 bool has_axis(const Axes& axes, std::int64_t axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
-bool is_byte(DType t) { return t == DType::U8 || t == DType::I8; }
 
 // One number for all elements, or one per index of an axis.
 struct Spread {

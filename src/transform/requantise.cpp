@@ -21,8 +21,6 @@ using GOp = graph::Op;
 
 namespace {
 
-bool one_byte(DType t) { return t == DType::U8 || t == DType::I8; }
-
 struct Rounding {
   std::vector<int> uses;
   std::vector<bool> rounded;  // by value: it depends on a product of bytes
@@ -34,7 +32,7 @@ Rounding rounding_of(const Graph& g) {
     bool rounded = false;
     for (ValueId v : node.operands) rounded = rounded || s.rounded[v];
     if (node.op == GOp::Dot || node.op == GOp::Conv) {
-      const bool bytes = one_byte(g.type(node.operands[0]).dtype) && one_byte(g.type(node.operands[1]).dtype);
+      const bool bytes = is_byte(g.type(node.operands[0]).dtype) && is_byte(g.type(node.operands[1]).dtype);
       rounded = rounded || (bytes && g.type(node.results[0]).dtype == DType::I32);
     }
     for (ValueId v : node.results) s.rounded[v] = rounded;
@@ -143,7 +141,7 @@ Answer Requantiser::greatest(const RewriteContext& c) {
     if (!zero || !cast || cast->op != GOp::Cast) return std::nullopt;
     whole = cast->operands[0];
   }
-  if (!one_byte(g.type(whole).dtype)) return std::nullopt;
+  if (!is_byte(g.type(whole).dtype)) return std::nullopt;
   graph::Builder& b = c.builder;
   ValueId y = b.node(GOp::WindowMax, {c.values[whole]}, attrs);
   if (zero) y = b.binary(GOp::Sub, b.cast(y, DType::I32), b.scalar(DType::I32, zero->i64(0)));

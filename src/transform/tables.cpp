@@ -22,8 +22,6 @@ constexpr int kTranscendental = 12;  // operations behind one
 constexpr int kDivision = 4;
 constexpr std::size_t kMostNodes = 64;
 
-bool is_quantised(DType t) { return t == DType::U8 || t == DType::I8; }
-
 int cost_of(const Node& node) {
   const graph::Family family = graph::info(node.op).family;
   if (node.op == GOp::Div) return kDivision;
@@ -59,7 +57,7 @@ class Tables {
  public:
   explicit Tables(const Graph& g) : g_(g) {
     for (const Node& node : g.nodes()) {
-      if (node.op != GOp::Cast || !is_quantised(g.type(node.results[0]).dtype)) continue;
+      if (node.op != GOp::Cast || !is_byte(g.type(node.results[0]).dtype)) continue;
       if (!is_float(g.type(node.operands[0]).dtype)) continue;
       Chain chain(*this, g.type(node.results[0]).shape);
       const auto results = chain.computed(node.results[0]);
@@ -81,7 +79,7 @@ class Tables {
       if (const auto it = done.find(v); it != done.end()) return it->second;
       if (const Tensor* one = splat_of(g, v)) return spread(*one);
       if (!(g.type(v).shape == shape)) return std::nullopt;
-      return is_quantised(g.type(v).dtype) ? leaf(v) : computed(v);
+      return is_byte(g.type(v).dtype) ? leaf(v) : computed(v);
     }
 
     std::optional<Tensor> computed(ValueId v) {

@@ -12,6 +12,8 @@ namespace weft::transform {
 using Answer = std::optional<graph::ValueId>;
 using Axes = std::vector<std::int64_t>;
 
+inline bool is_byte(DType t) { return t == DType::U8 || t == DType::I8; }
+
 struct Rule {
   const char* name;
   Answer (*apply)(const graph::RewriteContext&);
