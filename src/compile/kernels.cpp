@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <deque>
+#include <set>
+
 #include "base/knobs.h"
 #include "compile/clock.h"
 #include "compile/tuned.h"
 #include "runtime/pool.h"
-#include "tile/lower.h"
 
 namespace weft::compiler {
 
@@ -41,23 +43,63 @@ void KernelSet::dump(const char* stage, const std::string& name, const std::stri
   if (wants(stage)) options_.dump(stage, name, text);
 }
 
-Result<const ReadyGroup*> KernelSet::add(const loop::Group& group, const DimFacts& facts) {
-  std::string key = loop::print_alike(group);
-  if (auto it = groups_.find(key); it != groups_.end()) return &it->second;
-  std::string name = fmt::format("{}_{}", group.name, groups_.size());
-  if (wants("loop")) dump("loop", name, loop::print(group));
-  ReadyGroup ready;
-  {
-    Clock clock(report_.schedule_ms);
-    ready.schedule = schedule::schedule(group, machine(), facts, {false, tuned_choice(options_, key, facts)});
+Result<void> KernelSet::add(const std::vector<const loop::Group*>& groups, const DimFacts& facts) {
+  struct Fresh {
+    const loop::Group* group;
+    std::string key;
+    Made made;
+  };
+  std::deque<Fresh> fresh;
+  std::set<std::string> known;
+  for (const loop::Group* group : groups) {
+    std::string key = loop::print_alike(*group);
+    if (groups_.count(key) == 0 && known.insert(key).second) fresh.push_back({group, std::move(key), {}});
   }
-  dump("schedule", name, described(ready.schedule));
-  Clock clock(report_.tile_ms);
-  for (const schedule::Variant& variant : ready.schedule.variants) {
-    tile::Lowered lowered = WEFT_TRY(tile::lower(group, variant.record));
-    dump("tile", name, ssa::print(lowered.function));
+  std::vector<Job> jobs;
+  for (Fresh& f : fresh) jobs.push_back([this, &f, &facts] { return make(*f.group, f.key, facts, f.made); });
+  WEFT_TRY(run_jobs(jobs, threads()));
+  for (Fresh& f : fresh) enrol(*f.group, f.key, std::move(f.made));
+  return {};
+}
+
+const ReadyGroup& KernelSet::ready(const loop::Group& group) const {
+  const auto it = groups_.find(loop::print_alike(group));
+  WEFT_CHECK(it != groups_.end(), "a group was not made ready");
+  return it->second;
+}
+
+int KernelSet::threads() const { return options_.jobs > 0 ? options_.jobs : runtime::decide_threads().threads; }
+
+Result<void> KernelSet::make(const loop::Group& group, const std::string& key, const DimFacts& facts, Made& into) const {
+  {
+    Clock clock(into.schedule_ms);
+    into.schedule = schedule::schedule(group, machine(), facts, {false, tuned_choice(options_, key, facts)});
+  }
+  Clock clock(into.tile_ms);
+  for (const schedule::Variant& variant : into.schedule.variants) {
+    into.lowered.push_back(WEFT_TRY(tile::lower(group, variant.record)));
+    into.lowered.back().function.name = "k";
+    into.texts.push_back(ssa::print(into.lowered.back().function));
+  }
+  return {};
+}
+
+void KernelSet::enrol(const loop::Group& group, const std::string& key, Made made) {
+  const std::string name = fmt::format("{}_{}", group.name, groups_.size());
+  if (wants("loop")) dump("loop", name, loop::print(group));
+  if (wants("schedule")) dump("schedule", name, described(made.schedule));
+  report_.schedule_ms += made.schedule_ms;
+  report_.tile_ms += made.tile_ms;
+  ReadyGroup ready;
+  ready.schedule = std::move(made.schedule);
+  for (std::size_t k = 0; k < made.lowered.size(); ++k) {
+    tile::Lowered& lowered = made.lowered[k];
+    if (wants("tile")) {
+      lowered.function.name = group.name;
+      dump("tile", name, ssa::print(lowered.function));
+    }
     ReadyGroup::Variant v;
-    v.kernel = add_tile(std::move(lowered.function), name);
+    v.kernel = add_tile(std::move(lowered.function), std::move(made.texts[k]), name);
     if (ready.schedule.variants.size() == 1) always_[v.kernel] = true;
     v.buffers = std::move(lowered.buffers);
     v.sizes = std::move(lowered.sizes);
@@ -65,12 +107,11 @@ Result<const ReadyGroup*> KernelSet::add(const loop::Group& group, const DimFact
     ready.variants.push_back(std::move(v));
   }
   if (!options_.target) ready.in_place = in_place_pairs(group);  // devices may count on buffers that are apart
-  return &groups_.emplace(std::move(key), std::move(ready)).first->second;
+  groups_.emplace(key, std::move(ready));
 }
 
-int KernelSet::add_tile(tile::Function function, const std::string& name) {
-  function.name = "k";
-  auto [it, fresh] = numbers_.emplace(ssa::print(function), size());
+int KernelSet::add_tile(tile::Function function, std::string text, const std::string& name) {
+  auto [it, fresh] = numbers_.emplace(std::move(text), size());
   if (!fresh) return it->second;
   runtime::KernelEntry entry;
   entry.symbol = fmt::format("{}_{}", name, size());
@@ -132,7 +173,7 @@ Result<void> KernelSet::prepare(std::vector<Job>& jobs) {
   for (const auto& entry : entries_) setup.symbols.push_back(entry.symbol);
   setup.key = key_.hex();
   setup.machine = options_.machine;
-  setup.jobs = options_.jobs > 0 ? options_.jobs : runtime::decide_threads().threads;
+  setup.jobs = threads();
   setup.cache = options_.cache;
   setup.load = options_.load;
   setup.tiles = [tiles = std::shared_ptr<const Tiles>(tiles_)]() -> Result<std::shared_ptr<const Tiles>> { return tiles; };

@@ -14,6 +14,7 @@
 #include "loop/group.h"
 #include "runtime/cache.h"
 #include "schedule/schedule.h"
+#include "tile/lower.h"
 #include "tile/tile.h"
 
 namespace weft::compiler {
@@ -35,8 +36,10 @@ class KernelSet {
  public:
   KernelSet(const Options& options, Report& report);
 
-  // Down to a tile program; machine code comes with all of them together.
-  Result<const ReadyGroup*> add(const loop::Group& group, const DimFacts& facts);
+  // Down to tile programs, on all threads; machine code comes with all of them together.
+  Result<void> add(const std::vector<const loop::Group*>& groups, const DimFacts& facts);
+  // Of a group that was added.
+  const ReadyGroup& ready(const loop::Group& group) const;
   // When all groups are there: adds the jobs that make the code of what every run takes.
   Result<void> prepare(std::vector<Job>& jobs);
   // When the jobs are done: loads the code.
@@ -51,9 +54,19 @@ class KernelSet {
   void dump(const char* stage, const std::string& name, const std::string& text) const;
 
  private:
+  // What a group becomes; depends on nothing else.
+  struct Made {
+    schedule::Schedule schedule;
+    std::vector<tile::Lowered> lowered;  // by variant
+    std::vector<std::string> texts;      // of those functions, under one name
+    double schedule_ms = 0, tile_ms = 0;
+  };
+  Result<void> make(const loop::Group& group, const std::string& key, const DimFacts& facts, Made& into) const;
+  int threads() const;
+  void enrol(const loop::Group& group, const std::string& key, Made made);
   Result<void> build_for_target();
 
-  int add_tile(tile::Function function, const std::string& name);
+  int add_tile(tile::Function function, std::string text, const std::string& name);
   Result<std::vector<kernel::Function>> lower_all();
   Result<void> dump_code();
 

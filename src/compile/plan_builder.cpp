@@ -54,6 +54,11 @@ class PlanBuilder {
     collect_late_symbols();
     for (std::size_t i = 0; i < g_.inputs().size(); ++i) add_input(i);
     for (std::size_t i = 0; i < g_.outputs().size(); ++i) claim_output(i);
+    std::vector<const loop::Group*> groups;
+    for (const Step& step : partition_.steps) {
+      if (step.kind == Step::Kind::Kernel) groups.push_back(&step.group);
+    }
+    WEFT_TRY(context_.kernels.add(groups, g_.facts));
     for (const Step& step : partition_.steps) {
       WEFT_TRY(step.kind == Step::Kind::Kernel ? add_launch(step) : add_node_step(g_.node(step.node), step.node));
     }
@@ -167,7 +172,7 @@ class PlanBuilder {
   // ---- kernels ----
 
   Result<void> add_launch(const Step& step) {
-    const ReadyGroup& ready = *WEFT_TRY(context_.kernels.add(step.group, g_.facts));
+    const ReadyGroup& ready = context_.kernels.ready(step.group);
     ++context_.report.loops;
     ++context_.report.kernels;
     runtime::Launch launch;

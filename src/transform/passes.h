@@ -19,6 +19,7 @@ Result<graph::Graph> split_contractions(const graph::Graph& graph, const PassOpt
 Result<graph::Graph> choose_layouts(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> split_sums(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> narrow_weights(const graph::Graph& graph, const PassOptions& options);
+Result<graph::Graph> split_phases(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> winograd(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> expand_data_sizes(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> widen(const graph::Graph& graph, const PassOptions& options);

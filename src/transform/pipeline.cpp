@@ -26,6 +26,7 @@ const std::vector<Pass>& passes() {
       {"split-axes", "keeps channels and positions apart that a group normalisation joins", split_axes},
       {"layout", "convolutions to channels-last, with the transposes moved away", choose_layouts},
       {"simplify-layout", "algebraic rules on what the layout pass made", simplify},
+      {"phases", "transposed convolutions as convolutions whose channels are the phases of their results", split_phases},
       {"split-contractions", "sums over joined axes run over them apart", split_contractions},
       {"fold-layout", "evaluates what the layout pass made of constants", fold_constants},
       {"tables", "quantised values that are a function of another one alone are looked up by its 256 values", look_up},
