@@ -90,7 +90,7 @@ void initialize_llvm() {
   });
 }
 
-std::string version() { return "llvm " LLVM_VERSION_STRING " less misched=0 lsr=0 emitter=4"; }
+std::string version() { return "llvm " LLVM_VERSION_STRING " less misched=0 lsr=0 emitter=5"; }
 
 const TargetDesc& host_target() {
   static const TargetDesc target = [] {

@@ -61,7 +61,8 @@ Value* Emitter::float_to_int(Value* x, DType from, DType to) {
     // Through i32: vector units convert to nothing narrower.
     Value* most = llvm::ConstantFP::get(ty, high - 1);
     x = b_.CreateSelect(b_.CreateFCmpOLT(x, most), x, most);
-    return b_.CreateTrunc(b_.CreateFPToSI(x, like(b_.getInt32Ty(), x)), like(element(to), x));
+    // What is widened again needs no mask: no bit is lost.
+    return b_.CreateTrunc(b_.CreateFPToSI(x, like(b_.getInt32Ty(), x)), like(element(to), x), "", !sign, sign);
   }
   Value* over = b_.CreateFCmpOGE(x, llvm::ConstantFP::get(ty, high));
   x = b_.CreateSelect(over, zero, x);
