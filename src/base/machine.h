@@ -48,7 +48,9 @@ struct Machine {
   int group_threads = 0;               // at most, in a group
   int warp_threads = 1;                // that go in step
   std::int64_t shared_bytes = 0;       // of on-chip memory, per group
+  int group_lanes = 0;                 // f32 elements that the groups of a core work on in a cycle
   bool has_shuffle = false;            // threads of a warp read each other's registers
+  bool has_matrix = false;             // warps multiply 16 x 16 by 16 x 8 elements of f16 or bf16, summed in f32
   std::vector<std::string> features;   // LLVM's names of what the CPU and system support, sorted: "avx2", "fma" ...
 
   int f32_lanes() const { return vector_bits / 32; }

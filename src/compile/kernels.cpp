@@ -73,7 +73,7 @@ int KernelSet::threads() const { return options_.jobs > 0 ? options_.jobs : runt
 Result<void> KernelSet::make(const loop::Group& group, const std::string& key, const DimFacts& facts, Made& into) const {
   {
     Clock clock(into.schedule_ms);
-    into.schedule = schedule::schedule(group, machine(), facts, {false, tuned_choice(options_, key, facts)});
+    into.schedule = schedule(group, facts, tuned_choice(options_, key, facts), into.alone);
   }
   Clock clock(into.tile_ms);
   for (const schedule::Variant& variant : into.schedule.variants) {
@@ -99,7 +99,7 @@ void KernelSet::enrol(const loop::Group& group, const std::string& key, Made mad
       dump("tile", name, ssa::print(lowered.function));
     }
     ReadyGroup::Variant v;
-    v.kernel = add_tile(std::move(lowered.function), std::move(made.texts[k]), name);
+    v.kernel = add_tile(std::move(lowered.function), std::move(made.texts[k]), name, made.alone);
     if (ready.schedule.variants.size() == 1) always_[v.kernel] = true;
     v.buffers = std::move(lowered.buffers);
     v.sizes = std::move(lowered.sizes);
@@ -110,7 +110,29 @@ void KernelSet::enrol(const loop::Group& group, const std::string& key, Made mad
   groups_.emplace(key, std::move(ready));
 }
 
-int KernelSet::add_tile(tile::Function function, std::string text, const std::string& name) {
+namespace {
+
+Machine without_groups(Machine machine) {
+  machine.group_threads = 0;
+  return machine;
+}
+
+}  // namespace
+
+// Of a machine with groups of threads the cheaper of two: a program for a group, or for each thread alone.
+schedule::Schedule KernelSet::schedule(const loop::Group& group, const DimFacts& facts, const std::string& choice, bool& alone) const {
+  const std::string& how = knob_text(Knob::Groups);
+  if (!machine().has_groups() || how == "all") return schedule::schedule(group, machine(), facts, {false, choice});
+  schedule::Schedule single = schedule::schedule(group, without_groups(machine()), facts, {false, choice});
+  alone = how == "none";
+  if (alone) return single;
+  schedule::Schedule together = schedule::schedule(group, machine(), facts, {false, choice});
+  alone = single.cost.total() < together.cost.total();
+  return alone ? single : together;
+}
+
+int KernelSet::add_tile(tile::Function function, std::string text, const std::string& name, bool alone) {
+  if (alone) text += "alone";
   auto [it, fresh] = numbers_.emplace(std::move(text), size());
   if (!fresh) return it->second;
   runtime::KernelEntry entry;
@@ -124,6 +146,7 @@ int KernelSet::add_tile(tile::Function function, std::string text, const std::st
   entry.scratch = codegen::scratch_bytes(function.buffers);
   entries_.push_back(std::move(entry));
   tiles_->push_back(std::move(function));
+  alone_.push_back(alone);
   always_.push_back(knob_text(Knob::Variants) == "all");
   return it->second;
 }
@@ -132,7 +155,7 @@ Result<std::vector<kernel::Function>> KernelSet::lower_all() {
   std::vector<kernel::Function> functions;
   for (std::size_t k = 0; k < tiles_->size(); ++k) {
     const tile::Function& tile = (*tiles_)[k];
-    functions.push_back(WEFT_TRY(lower_program(tile, machine(), tile.name, &entries_[k].spread)));
+    functions.push_back(WEFT_TRY(lower_program(tile, alone_[k] ? without_groups(machine()) : machine(), tile.name, &entries_[k].spread)));
     dump("kernel", functions.back().name, ssa::print(functions.back()));
   }
   return functions;

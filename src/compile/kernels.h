@@ -59,14 +59,16 @@ class KernelSet {
     schedule::Schedule schedule;
     std::vector<tile::Lowered> lowered;  // by variant
     std::vector<std::string> texts;      // of those functions, under one name
+    bool alone = false;                  // one thread runs a program, though the machine has groups
     double schedule_ms = 0, tile_ms = 0;
   };
   Result<void> make(const loop::Group& group, const std::string& key, const DimFacts& facts, Made& into) const;
   int threads() const;
   void enrol(const loop::Group& group, const std::string& key, Made made);
   Result<void> build_for_target();
+  schedule::Schedule schedule(const loop::Group& group, const DimFacts& facts, const std::string& choice, bool& alone) const;
 
-  int add_tile(tile::Function function, std::string text, const std::string& name);
+  int add_tile(tile::Function function, std::string text, const std::string& name, bool alone);
   Result<std::vector<kernel::Function>> lower_all();
   Result<void> dump_code();
 
@@ -76,6 +78,7 @@ class KernelSet {
   std::map<std::string, int> numbers_;        // by printed tile program
   std::shared_ptr<Tiles> tiles_ = std::make_shared<Tiles>();
   std::vector<bool> always_;                  // by kernel: whether every run takes it
+  std::vector<bool> alone_;                   // by kernel: one thread runs a program, though the machine has groups
   std::vector<runtime::KernelEntry> entries_;
   runtime::CacheKey key_;
   Code::Batch batch_;

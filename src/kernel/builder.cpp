@@ -156,6 +156,8 @@ ValueId Builder::thread_id() { return append(Op::ThreadId, {}, {Type::scalar(DTy
 void Builder::barrier() { append(Op::Barrier, {}, {}); }
 ValueId Builder::shuffle(ValueId x, ValueId lane) { return append(Op::Shuffle, {x, lane}, {type(x)})[0]; }
 
+ValueId Builder::multiply_matrix(ValueId a, ValueId b, ValueId sum) { return append(Op::MultiplyMatrix, {a, b, sum}, {type(sum)})[0]; }
+
 ValueId Builder::splat(ValueId x, int lanes) {
   WEFT_CHECK(type(x).rank == 0, "splat of a scalar");
   if (lanes == 0) return x;

@@ -6,6 +6,10 @@
 // one writes. A barrier, and a shuffle for its warp, must be reached by all threads alike. A vector access of a function
 // with several threads is aligned: its index is a multiple of its lanes.
 //
+// `multiply_matrix` is a warp's: all of its lanes take part. Lane l, with g = l / 4 and t = l % 4, holds pairs of
+// neighbours: of a (rows by steps) rows g, g + 8, g, g + 8 and steps 2t, 2t, 2t + 8, 2t + 8; of b (steps by columns) steps
+// 2t and 2t + 8 of column g; of the sum rows g and g + 8 of columns 2t. The order in which it adds is the machine's.
+//
 // Arithmetic: as Graph IR (integer division by zero gives 0, shifts by the width give 0 or the sign, max and min
 // propagate NaN, float to integer casts clamp). No reassociation; `fma` only where written. bool is i1 in registers
 // and one byte (0 or 1) in memory; f16 and bf16 exist in memory and for casts, arithmetic on them is done in f32.
@@ -67,6 +71,7 @@ class Builder : public ssa::FunctionBuilder {
   ValueId cast(ValueId x, DType dtype);
   ValueId bitcast(ValueId x, DType dtype);
   ValueId ldexp(ValueId x, ValueId n);
+  ValueId multiply_matrix(ValueId a, ValueId b, ValueId sum);
   ValueId words(ValueId bytes);
   ValueId dot4(ValueId a, ValueId b, ValueId sum);
   ValueId select(ValueId c, ValueId a, ValueId b) { return scalar(ScalarOp::Select, {c, a, b}); }

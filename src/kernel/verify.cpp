@@ -155,6 +155,13 @@ class Verifier {
         if (operand(i, 0).rank != 0) return bad(i, "a scalar is needed");
         if (operand(i, 1) != Type::scalar(DType::I64)) return bad(i, "an i64 lane is needed");
         return result(i, operand(i, 0));
+      case Op::MultiplyMatrix: {
+        const DType t = operand(i, 0).dtype;
+        if (t != DType::F16 && t != DType::BF16) return bad(i, "f16 or bf16 is needed");
+        if (operand(i, 0) != Type::vector(t, 8) || operand(i, 1) != Type::vector(t, 4)) return bad(i, "8 and 4 lanes are needed");
+        if (operand(i, 2) != Type::vector(DType::F32, 4)) return bad(i, "a sum of 4 f32 is needed");
+        return f_.warp == 32 ? result(i, operand(i, 2)) : bad(i, "a warp of 32 is needed");
+      }
       case Op::Words: {
         const Type& bytes = operand(i, 0);
         const bool fits = bytes.rank == 1 && bits(bytes.dtype) == 8 && is_int(bytes.dtype) && bytes.lanes() % 4 == 0;

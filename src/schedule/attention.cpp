@@ -16,6 +16,12 @@ constexpr int kLaneVectors = 2;           // of a tile of query rows
 }  // namespace
 
 loop::AttentionPlan attention_plan(const loop::AttentionShape& s, const Machine& m) {
+  if (m.has_groups()) {
+    constexpr std::int64_t kGroupLanes = 64;  // of a tile of query rows: they share the scores
+    std::int64_t block = std::max<std::int64_t>(kFewestKeys, m.shared_bytes / 2 / (kGroupLanes * 4) / kFewestKeys * kFewestKeys);
+    if (s.keys_known) block = std::clamp<std::int64_t>(static_cast<std::int64_t>(s.keys), 1, block);
+    return {block, fmt::format("{} keys at a time, {} bytes of scores shared by a group", block, block * kGroupLanes * 4)};
+  }
   // A block's scores, for one tile of query rows, take half of the first-level cache; the other half is for the query
   // and what passes by of keys and values.
   const auto row_bytes = static_cast<std::int64_t>(kLaneVectors) * m.vector_bits / 8;

@@ -23,6 +23,7 @@ constexpr double kLoopStart = 6;      // cycles to enter and leave an inner loop
 constexpr double kCacheShare = 0.75;  // of a cache that the data of a kernel can count on
 constexpr double kOverlap = 0.25;     // of what is not the longest part: what does not run at the same time
 constexpr double kProgram = 0.05, kLaunch = 0.15;  // microseconds
+constexpr double kBarriers = 60;      // cycles in which a group waits for its threads to share what a dot reads
 constexpr int kChunksPerCore = 8;     // pieces that the pool deals out
 
 // Loops around statements, as a program runs them: blocks of the grid, their steps, then the group's own tree.
@@ -93,13 +94,15 @@ class Model {
         whole *= a_.extents[l] / tile(l);
       }
       const double vectors = lane < 0 ? 1 : std::ceil(tile(lane) / lanes);
-      const double arithmetic = operations(leaf) * rows * vectors / m_.rates.fmas;
+      const double area = m_.has_groups() ? group_vectors(lane, rows, lanes) : rows * vectors;
+      const double arithmetic = operations(leaf) * area / m_.rates.fmas;
       const double loads = load_cycles(leaf, lane, vectors, trips) + spill_cycles(leaf, rows, vectors);
-      double cycles = std::max(arithmetic, (operations(leaf) * rows * vectors + loads + overhead(leaf)) / kIssued);
+      double cycles = std::max(arithmetic, (operations(leaf) * area + loads + overhead(leaf)) / kIssued);
       const LoopId inner = innermost(leaf);
       const bool chained = leaf.stmt->kind == Stmt::Kind::Update && inner >= 0 && g_.loops[inner].kind == LoopKind::Reduce &&
                            !r_.loops[inner].unrolled;
-      if (chained) cycles = std::max(cycles, kFmaLatency) + kLoopStart / steps(inner);
+      if (deep(leaf) > 1) cycles += kBarriers / deep(leaf);
+      else if (chained) cycles = std::max(cycles, kFmaLatency) + kLoopStart / steps(inner);
       const double us = 1e-3 / m_.rates.ghz;
       cost.compute += cycles * whole * us;
       cost.l1 += loads * whole * us;
@@ -125,6 +128,16 @@ class Model {
     return static_cast<double>(leaf.operations) - (leaf.product && m_.has_fma ? 1 : 0);
   }
 
+  // Threads have rows as well as lanes; those of other groups work while a group has too few.
+  double group_vectors(LoopId lane, double rows, int lanes) const {
+    const double elements = rows * (lane < 0 ? 1 : tile(lane));
+    return std::max(elements, static_cast<double>(m_.warp_threads)) / lanes;
+  }
+  int deep(const Leaf& leaf) const {
+    int depth = 1;
+    for (LoopId l : leaf.loops) depth = std::max(depth, r_.loops[l].depth);
+    return depth;
+  }
   bool in_word(const Leaf& leaf) const { return !leaf.loops.empty() && r_.loops[leaf.loops.back()].in_word; }
 
   // The loop whose steps follow each other; -1: none does.
@@ -364,7 +377,7 @@ double Candidate::score() const { return std::sqrt(cost.total() * few.total()) +
 
 Cost cost(const loop::Group& group, const Machine& machine, const DimFacts& facts, const Record& record) {
   const Analysis analysis(group, facts);
-  return model(analysis, machine, record);
+  return model(analysis, machine.has_groups() ? core_of_groups(machine) : machine, record);
 }
 
 Cost model(const Analysis& analysis, const Machine& machine, const Record& record) {

@@ -7,7 +7,7 @@ namespace weft::schedule {
 bool operator==(const Record& a, const Record& b) {
   const auto same = [](const LoopPlan& x, const LoopPlan& y) {
     return x.axis == y.axis && x.tile == y.tile && x.grid == y.grid && x.block == y.block && x.unrolled == y.unrolled &&
-           x.apart == y.apart && x.masked == y.masked && x.in_word == y.in_word;
+           x.apart == y.apart && x.masked == y.masked && x.in_word == y.in_word && x.depth == y.depth;
   };
   return std::equal(a.loops.begin(), a.loops.end(), b.loops.begin(), b.loops.end(), same) &&
          a.grid_order == b.grid_order && a.maps == b.maps;
@@ -17,7 +17,7 @@ std::string print(const Record& record) {
   std::string s;
   for (std::size_t i = 0; i < record.loops.size(); ++i) {
     const LoopPlan& p = record.loops[i];
-    if (p.axis < 0 && !p.grid && !p.unrolled && !p.in_word) continue;
+    if (p.axis < 0 && !p.grid && !p.unrolled && !p.in_word && p.depth == 1) continue;
     s += fmt::format("{}i{}", s.empty() ? "" : ", ", i);
     if (p.axis >= 0) s += fmt::format(" {} {}", p.axis == 0 ? "rows" : "lanes", p.tile);
     if (p.grid) s += fmt::format(" grid by {}", p.block);
@@ -25,6 +25,7 @@ std::string print(const Record& record) {
     if (p.apart) s += " finished apart";
     if (p.masked) s += " masked";
     if (p.in_word) s += " in a word";
+    if (p.depth > 1) s += fmt::format(" {} deep", p.depth);
   }
   if (record.grid_order.size() > 1) {
     s += "; order";

@@ -1,6 +1,7 @@
 #include "schedule/tiler.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "loop/bytes.h"
@@ -14,6 +15,8 @@ using loop::LoopKind;
 namespace {
 
 constexpr int kPartialSums = 8;
+constexpr int kLeastDepth = 8, kDepth = 32;  // steps of a product whose operands a group of threads shares at once
+constexpr double kThreadSums = 16, kThreadStaged = 48;  // of a thread: accumulators, elements of the operands on their way
 constexpr int kRowsWithoutReuse = 4;    // rows of a tile where only loads are shared
 constexpr double kUnrolledSteps = 32;       // of loops that are written out
 constexpr double kFinishedOperations = 120;  // vector operations on a product's tile of sums that are written out
@@ -74,7 +77,12 @@ bool Tiler::has_panels() const {
   return product_.leaf && g_.loops[product_.lanes].kind == LoopKind::Parallel;
 }
 
-int Tiler::product_bits() const { return element_bits(a_, *product_.leaf); }
+int Tiler::product_bits() const {
+  const auto narrow = [&](const Access& access) { return access.bytes == 2 && is_float(g_.params[access.param].dtype); };
+  const std::vector<Access>& accesses = product_.leaf->accesses;
+  if (m_.has_groups() && std::all_of(accesses.begin(), accesses.end(), narrow)) return 16;
+  return element_bits(a_, *product_.leaf);
+}
 
 Record Tiler::record(const Choice& c) const {
   Record r;
@@ -87,12 +95,13 @@ Record Tiler::record(const Choice& c) const {
   for (const Product& product : products_) plan_other_product(r, product);
   turn(r);
   words(r);
+  deepen(r);
   split_sums(r);
   equal_accumulators(r);
   if (c.unroll) unroll(r);
   finish_apart(r, c);
   grid(r, c);
-  if (c.masked) mask(r);
+  if (c.masked || m_.has_groups()) mask(r);
   for (const auto& home : a_.homes) {
     for (LoopId l : home) {
       r.loops[l].masked = r.loops[l].grid && r.loops[l].axis >= 0;
@@ -134,12 +143,14 @@ void Tiler::turn(Record& r) const {
   for (const Leaf& leaf : a_.leaves) {
     const LoopId lane = lane_of(leaf);
     if (leaf.product || lane < 0) continue;
-    const int square = m_.lanes(element_bits(a_, leaf));
+    const int square = m_.has_groups() ? m_.warp_threads : m_.lanes(element_bits(a_, leaf));
     for (const Access& access : leaf.accesses) {
       if (access.strides[lane] != Stride::Other || r.loops[lane].tile % square != 0) continue;
       for (LoopId l : leaf.loops) {
         const bool free = std::none_of(leaf.loops.begin(), leaf.loops.end(), [&](LoopId x) { return r.loops[x].axis == 0; });
-        if (free && most(l) >= square && turns(a_, leaf, access, l)) r.loops[l] = {0, square, false, 1};
+        if (!free || most(l) < square || !turns(a_, leaf, access, l)) continue;
+        r.loops[l] = {0, square, false, 1};
+        if (m_.has_groups()) r.loops[lane].tile = square;
       }
     }
   }
@@ -173,6 +184,7 @@ void Tiler::plan_product(Record& r, const Choice& c) const {
 }
 
 int Tiler::most_rows(LoopId rows) const {
+  if (m_.has_groups()) return kGroupVector;
   int most = kMostRows;
   for (const Access& access : product_.leaf->accesses) {
     if (access.strides[rows] == Stride::None) continue;
@@ -196,6 +208,56 @@ void Tiler::words(Record& r) const {
     });
     r.loops[leaf.loops.back()].in_word = rows_apart && words_lie_ready(r, leaf, lane);
   }
+}
+
+// Groups of threads read the operands of several steps at once, and share them: the innermost long loop of those that
+// the product alone is summed over.
+void Tiler::deepen(Record& r) const {
+  if (!m_.has_groups() || !product_.leaf || !product_.outer || !products_.empty()) return;
+  const Leaf& leaf = *product_.leaf;
+  const std::vector<bool>&in_lanes = leaf.lhs[product_.lanes] ? leaf.lhs : leaf.rhs, &in_rows = leaf.lhs[product_.lanes] ? leaf.rhs : leaf.lhs;
+  for (LoopId l : leaf.loops) {
+    if (r.loops[l].axis == 0 && (g_.loops[l].kind != LoopKind::Parallel || in_lanes[l])) return;
+    if (r.loops[l].axis == 1 && in_rows[l]) return;
+  }
+  double rows = 1, lanes = r.loops[product_.lanes].tile;
+  for (LoopId l : leaf.loops) {
+    if (r.loops[l].axis == 0) rows = r.loops[l].tile;
+  }
+  const double threads = std::clamp<double>(rows * lanes / kThreadSums, m_.warp_threads, m_.group_threads);
+  for (std::size_t i = leaf.loops.size(); i-- > 0;) {
+    const LoopId l = leaf.loops[i];
+    if (g_.loops[l].kind != LoopKind::Reduce || r.loops[l].axis >= 0) break;
+    const bool alone = std::all_of(a_.leaves.begin(), a_.leaves.end(), [&](const Leaf& x) { return &x == &leaf || !a_.encloses(l, x); });
+    if (!alone) break;
+    if (a_.extents[l] < kLeastDepth) continue;
+    int depth = static_cast<int>(std::min<double>(kDepth, std::bit_floor(static_cast<unsigned>(a_.extents[l]))));
+    const Dim& extent = g_.loops[l].extent;
+    while (depth > kLeastDepth && extent.is_const() && extent.value() % depth != 0) depth /= 2;
+    while (depth > kLeastDepth && depth * (rows + lanes) > kThreadStaged * threads) depth /= 2;
+    r.loops[l].depth = depth;
+    return;
+  }
+}
+
+bool Tiler::fits_on_chip(const Record& r) const {
+  if (!m_.has_groups()) return true;
+  double bytes = 0;
+  for (std::size_t p = 0; p < g_.params.size(); ++p) {
+    if (g_.params[p].role != loop::Role::OnChip) continue;
+    double elements = a_.likely(loop::storage_elements(g_.params[p].shape, r.maps[p]));
+    for (LoopId l : a_.homes[p]) elements *= r.loops[l].axis >= 0 ? r.loops[l].tile : 1;
+    bytes += elements * std::max(1, bits(g_.params[p].dtype) / 8);
+  }
+  for (const Leaf& leaf : a_.leaves) {
+    double sides = 0, depth = 1;
+    for (LoopId l : leaf.loops) {
+      if (r.loops[l].axis >= 0) sides += std::bit_ceil(static_cast<unsigned>(r.loops[l].tile));
+      depth = std::max<double>(depth, r.loops[l].depth);
+    }
+    if (depth > 1) bytes += sides * depth * element_bits(a_, leaf) / 8;
+  }
+  return bytes <= static_cast<double>(m_.shared_bytes);
 }
 
 // Whether the operand that runs over the lanes has the four bytes of each lane side by side.
@@ -288,6 +350,7 @@ void Tiler::unroll(Record& r) const {
     for (std::size_t i = leaf.loops.size(); i-- > 0;) {
       const LoopId l = leaf.loops[i];
       if (r.loops[l].in_word) continue;
+      if (r.loops[l].depth > 1) break;
       if (g_.loops[l].kind != LoopKind::Reduce || r.loops[l].axis >= 0 || !g_.loops[l].extent.is_const()) break;
       steps *= a_.extents[l];
       if (steps > kUnrolledSteps || steps * vectors > kUnrolledOperations * (leaf.product ? 2 : 1)) break;
@@ -299,7 +362,7 @@ void Tiler::unroll(Record& r) const {
 // An activation on a tile of sums is long code when it is written out for each vector, once for whole tiles and once for
 // those that are cut off. Sums that pass through on-chip memory cost less than that takes to compile.
 void Tiler::finish_apart(Record& r, const Choice& c) const {
-  if (!product_.leaf) return;
+  if (!product_.leaf || m_.has_groups()) return;
   for (LoopId l : product_.leaf->loops) {
     if (r.loops[l].axis != 0 || g_.loops[l].kind != LoopKind::Parallel) continue;
     double operations = 0;

@@ -40,6 +40,7 @@ class Tiler {
   int product_bits() const;
   double known_work(const Record& r) const;  // operations of one run that there are whatever the sizes
   Record record(const Choice& choice) const;
+  bool fits_on_chip(const Record& r) const;  // what a group shares
   std::string kind() const;     // for people
 
  private:
@@ -52,6 +53,7 @@ class Tiler {
   void plan_other_product(Record& r, const Product& product) const;
   void turn(Record& r) const;
   void words(Record& r) const;
+  void deepen(Record& r) const;
   bool words_lie_ready(const Record& r, const Leaf& leaf, LoopId lane) const;
   double most(LoopId l) const;
   void pack(Record& r, int panel) const;

@@ -11,6 +11,11 @@ constexpr int kMostRows = 24;  // of a product's tile
 constexpr double kFmaLatency = 4;  // cycles from a sum to the next one on it
 constexpr double kGatherLane = 1.2, kScatterLane = 1.6;  // cycles of an element that lies elsewhere
 
+// A machine of groups of threads as its schedules see it: what a core is to others is what runs a group, and the threads'
+// registers together are its vectors.
+Machine core_of_groups(Machine machine);
+constexpr int kGroupVector = 128;  // f32 elements of such a vector
+
 struct RegisterTile {
   int rows = 1;
   int lanes = 1;  // elements

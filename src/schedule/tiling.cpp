@@ -24,7 +24,7 @@ constexpr double kWorth = 0.9;          // of the time of what was thought of be
 class Chooser {
  public:
   Chooser(const loop::Group& group, const Machine& m, const DimFacts& facts)
-      : g_(group), m_(m), a_(group, facts), tiler_(a_, m) {
+      : g_(group), m_(m.has_groups() ? core_of_groups(m) : m), a_(group, facts), tiler_(a_, m_) {
     const bool known = std::all_of(g_.loops.begin(), g_.loops.end(), [](const loop::Loop& l) { return l.extent.is_const(); });
     if (known) return;
     // Unknown sizes are most often a batch of one; few rows of a product have variants of their own.
@@ -60,8 +60,10 @@ class Chooser {
   double program_work(const Record& r, double parts) const { return std::max(kProgramWork, tiler_.known_work(r) / (parts * m_.cores)); }
 
   void consider(Choice c, double parts) {
-    c.program_work = program_work(tiler_.record(c), parts);
+    c.program_work = m_.has_groups() ? 0 : program_work(tiler_.record(c), parts);
     Record record = tiler_.record(c);
+    if (!tried_.empty() && !tiler_.fits_on_chip(record)) return;
+    if (tried_.size() == 1 && !tiler_.fits_on_chip(tried_.front().candidate.record)) tried_.clear();
     for (const Tried& t : tried_) {
       if (t.candidate.record == record) return;
     }
@@ -192,7 +194,7 @@ class Chooser {
   }
 
   const loop::Group& g_;
-  const Machine& m_;
+  const Machine m_;
   Analysis a_;
   std::optional<Analysis> few_;  // the same with small sizes, when some are not known
   Tiler tiler_;

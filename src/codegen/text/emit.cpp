@@ -410,6 +410,8 @@ class Emitter {
           return d_.ldexp(dtype(r), w, ref(i.operands[0], c), ref(i.operands[1], c));
         });
         return {};
+      case Op::MultiplyMatrix:
+        return unsupported("op", "products by matrix units in this kernel language");
       case Op::Words:
         return words(i), Result<void>();
       case Op::Dot4:

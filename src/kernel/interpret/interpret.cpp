@@ -276,6 +276,29 @@ class Interpreter {
     return {};
   }
 
+  Result<void> multiply_matrix(const ssa::Inst& i) {
+    constexpr int kWarp = 32, kRows = 16, kSteps = 16, kColumns = 8;
+    if (active_.size() % kWarp != 0) return bad("divergent-matrix", i, "by a part of a warp");
+    for (std::size_t first = 0; first < active_.size(); first += kWarp) {
+      const int warp = active_[first];
+      if (warp % kWarp != 0 || active_[first + kWarp - 1] != warp + kWarp - 1) return bad("divergent-matrix", i, "by a part of a warp");
+      double a[kRows][kSteps], b[kSteps][kColumns];
+      for (int l = 0; l < kWarp; ++l) {
+        const int g = l / 4, t = l % 4;
+        for (int n = 0; n < 8; ++n) a[g + n / 2 % 2 * 8][2 * t + n % 2 + n / 4 * 8] = lanes(i.operands[0], warp + l)[n].f;
+        for (int n = 0; n < 4; ++n) b[2 * t + n % 2 + n / 2 * 8][g] = lanes(i.operands[1], warp + l)[n].f;
+      }
+      for (int l = 0; l < kWarp; ++l) {
+        for (int n = 0; n < 4; ++n) {
+          double sum = lanes(i.operands[2], warp + l)[n].f;
+          for (int k = 0; k < kSteps; ++k) sum += a[l / 4 + n / 2 * 8][k] * b[k][2 * (l % 4) + n % 2];
+          lanes(i.results[0], warp + l)[n] = {static_cast<float>(sum), 0};
+        }
+      }
+    }
+    return {};
+  }
+
   void source(const ssa::Inst& i, int thread) {
     Scalar* r = lanes(i.results[0], thread);
     const int n = count(i.results[0]);
@@ -356,6 +379,8 @@ class Interpreter {
         return barrier(i);
       case Op::Shuffle:
         return shuffle(i);
+      case Op::MultiplyMatrix:
+        return multiply_matrix(i);
       default:
         for (const int thread : active_) WEFT_TRY(alone(i, thread));
         return {};

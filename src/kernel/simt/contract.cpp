@@ -1,10 +1,12 @@
 // Products. Each thread holds a block of the accumulator: some rows by some vectors of columns.
+#include <numeric>
+
 #include "kernel/simt/lowering.h"
 
 namespace weft::kernel::simt {
 namespace {
 
-constexpr int kUnrolledSteps = 32;
+constexpr int kUnrolledSteps = 8;  // of a loop over steps
 
 // Thread bits of a map from positions.
 LinearMap of_threads(const LinearMap& map, int register_bits) {
@@ -46,18 +48,19 @@ Value Lowering::dot(const Inst& inst) {
   const Value &a = in(inst, 0), &b = in(inst, 1), &acc = in(inst, 2);
   const int depth = a.type.shape[1];
   if (depth == 1) return outer_product(inst);
+  if (suits_matrix_units(inst)) return matrix_dot(inst);
   const tile::Type& result = type(inst.results[0]);
   const Share s = share(result);
   const int steps = log2_ceil(depth), vector = log2_floor(s.lanes);
   const Layout accumulator = layout_of(spread_, result);
   const Layout left = reading_layout(accumulator, Axis::Row, steps), right = reading_layout(accumulator, Axis::Column, steps);
-  const Layout a_from = layout_of(spread_, a.type), b_from = layout_of(spread_, b.type);
-  const LinearMap a_offsets = swizzle(a_from, left, 0, bank_bits(a.type.dtype, 0));
-  const LinearMap b_offsets = swizzle(b_from, right, vector, bank_bits(b.type.dtype, vector));
+  const Layout a_layout = layout_of(spread_, a.type), b_layout = layout_of(spread_, b.type);
+  const LinearMap a_offsets = swizzle(a_layout, left, 0, bank_bits(a.type.dtype, 0));
+  const LinearMap b_offsets = swizzle(b_layout, right, vector, bank_bits(b.type.dtype, vector));
   const int a_buffer = scratch(a.type.dtype, 1, std::int64_t{1} << a_offsets.outputs());
   const int b_buffer = scratch(b.type.dtype, 2, std::int64_t{1} << b_offsets.outputs());
-  stage(a_buffer, a, compose(a_offsets, a_from.map()));
-  stage(b_buffer, b, compose(b_offsets, b_from.map()));
+  stage(a_buffer, a, compose(a_offsets, a_layout.map()));
+  stage(b_buffer, b, compose(b_offsets, b_layout.map()));
   before_read(a_buffer);
   before_read(b_buffer);
 
@@ -70,19 +73,20 @@ Value Lowering::dot(const Inst& inst) {
   for (int i = 0; i < steps; ++i) a_steps.push_back(a_offsets(Bits{1} << i)), b_steps.push_back(b_offsets(Bits{1} << (columns + i)));
   tile::Type one_row = result, one_column = result;
   one_row.shape[0] = one_column.shape[1] = 1;
-  const auto step = [&](ValueId k, std::vector<ValueId>& sums) {
-    const auto offset = [&](ValueId base, const LinearMap& offsets, const std::vector<Bits>& of_steps, Bits number) {
-      const ValueId of_step = b_.scalar(ScalarOp::Xor, {base, linear({offsets.outputs(), of_steps}, k)});
-      return b_.scalar(ScalarOp::Xor, {of_step, b_.constant_i64(number)});
+  const LinearMap a_of_step{a_offsets.outputs(), a_steps}, b_of_step{b_offsets.outputs(), b_steps};
+  // Step number k of those that start at the bases.
+  const auto step = [&](ValueId a_base, ValueId b_base, int k, std::vector<ValueId>& sums) {
+    const auto offset = [&](ValueId base, const LinearMap& of_step, Bits number) {
+      return b_.scalar(ScalarOp::Xor, {base, b_.constant_i64(of_step(static_cast<Bits>(k)) ^ number)});
     };
     std::vector<ValueId> rights;
     for (int i = 0; i < s.count; ++i) {
-      const ValueId at = offset(b_base, b_offsets, b_steps, b_map(static_cast<Bits>(i) << vector));
+      const ValueId at = offset(b_base, b_of_step, b_map(static_cast<Bits>(i) << vector));
       rights.push_back(b_.cast(b_.load(b_buffer, at, s.lanes == 1 ? 0 : s.lanes, inside(one_row, 0, i)), result.dtype));
     }
     for (int row = 0; row < s.rows; ++row) {
       const Bits number = static_cast<Bits>(row) << (count_bits + vector);
-      const ValueId scalar = b_.load(a_buffer, offset(a_base, a_offsets, a_steps, a_map(number)), 0, inside(one_column, row, 0));
+      const ValueId scalar = b_.load(a_buffer, offset(a_base, a_of_step, a_map(number)), 0, inside(one_column, row, 0));
       const ValueId lefts = splat(b_.cast(scalar, result.dtype), s.lanes);
       for (int i = 0; i < s.count; ++i) {
         ValueId& sum = sums[static_cast<std::size_t>(row * s.count + i)];
@@ -94,14 +98,13 @@ Value Lowering::dot(const Inst& inst) {
   for (int row = 0; row < s.rows; ++row) {
     for (int i = 0; i < s.count; ++i) sums.push_back(at(acc, row, i));
   }
-  if (depth <= kUnrolledSteps) {
-    for (int k = 0; k < depth; ++k) step(b_.constant_i64(k), sums);
-  } else {
-    const auto loop = b_.begin_for(b_.constant_i64(0), b_.constant_i64(depth), b_.constant_i64(1), sums);
-    std::vector<ValueId> next = loop.carried;
-    step(loop.iv, next);
-    sums = b_.end_for(std::move(next));
-  }
+  const int at_once = depth <= kUnrolledSteps ? depth : std::gcd(depth, kUnrolledSteps);
+  const auto loop = b_.begin_for(b_.constant_i64(0), b_.constant_i64(depth), b_.constant_i64(at_once), sums);
+  const ValueId a_from = b_.scalar(ScalarOp::Xor, {a_base, linear(a_of_step, loop.iv)});
+  const ValueId b_from = b_.scalar(ScalarOp::Xor, {b_base, linear(b_of_step, loop.iv)});
+  sums = loop.carried;
+  for (int k = 0; k < at_once; ++k) step(a_from, b_from, k, sums);
+  sums = b_.end_for(std::move(sums));
   return registers_value(result, s.rows, result.shape[1] == 1, std::move(sums));
 }
 

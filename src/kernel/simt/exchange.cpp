@@ -101,8 +101,19 @@ void Lowering::stage(int buffer, const Value& v, const LinearMap& offsets) {
   const ValueId mine = owner(s);
   const int count = std::bit_ceil(static_cast<unsigned>(s.count));
   before_write(buffer, true);
+  bool neighbours = s.lanes > 1;  // a register's columns stay side by side
+  for (Bits bit = 1; bit < static_cast<Bits>(s.lanes); bit *= 2) neighbours = neighbours && offsets(bit) == bit;
+  for (int i = register_bits; i < offsets.inputs(); ++i) neighbours = neighbours && offsets.column(i) % s.lanes == 0;
   for (int row = 0; row < s.rows; ++row) {
     for (int i = 0; i < s.count; ++i) {
+      if (neighbours) {
+        const auto number = static_cast<Bits>((row * count + i) * s.lanes);
+        const ValueId offset = b_.scalar(ScalarOp::Xor, {base, b_.constant_i64(offsets(number))});
+        if (mine >= 0) b_.begin_if(mine, {});
+        b_.store(buffer, at(v, row, i), offset);
+        if (mine >= 0) b_.begin_else({}), b_.end_if({});
+        continue;
+      }
       for (int lane = 0; lane < s.lanes; ++lane) {
         const int number = (row * count + i) * s.lanes + lane;
         const ValueId offset = b_.scalar(ScalarOp::Xor, {base, b_.constant_i64(offsets(static_cast<Bits>(number)))});

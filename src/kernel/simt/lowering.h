@@ -111,6 +111,10 @@ class Lowering {
   Value dot(const Inst& inst);
   Value outer_product(const Inst& inst);
 
+  // matrix.cpp
+  bool suits_matrix_units(const Inst& inst) const;
+  Value matrix_dot(const Inst& inst);
+
   const tile::Function& f_;
   const Machine& machine_;
   Spread spread_;

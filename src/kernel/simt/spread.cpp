@@ -25,6 +25,7 @@ int element_bits(const tile::Function& f) {
 struct Main {
   tile::Type type;
   bool product = false;
+  const ssa::Inst* inst = nullptr;
 };
 
 void find_main(const tile::Function& f, const ssa::Block& block, Main& found) {
@@ -33,7 +34,7 @@ void find_main(const tile::Function& f, const ssa::Block& block, Main& found) {
     for (const tile::ValueId v : inst.results) {
       const tile::Type& t = f.type(v);
       const bool larger = t.elements() > found.type.elements();
-      if (product ? !found.product || larger : !found.product && larger) found = {t, product};
+      if (product ? !found.product || larger : !found.product && larger) found = {t, product, product ? &inst : nullptr};
     }
     for (const ssa::Block& region : inst.regions) find_main(f, region, found);
   }
@@ -49,6 +50,17 @@ int bank_bits(DType dtype, int vector_bits) {
   return runs <= 1 ? 0 : log2_floor(runs);
 }
 
+// What the matrix units multiply: their tiles, or several of them.
+bool for_matrix_units(const tile::Function& f, const Machine& machine, const ssa::Inst& dot) {
+  constexpr int kWarp = 32, kRows = 16, kSteps = 16, kColumns = 8;
+  if (!machine.has_matrix || machine.warp_threads != kWarp || machine.group_threads < kWarp) return false;
+  const tile::Type &a = f.type(dot.operands[0]), &b = f.type(dot.operands[1]), &sum = f.type(dot.operands[2]);
+  const auto whole = [](int n, int part) { return n % part == 0 && std::has_single_bit(static_cast<unsigned>(n)); };
+  return (a.dtype == DType::F16 || a.dtype == DType::BF16) && a.dtype == b.dtype && sum.dtype == DType::F32 &&
+         whole(sum.shape[0], kRows) && whole(sum.shape[1], kColumns) && whole(a.shape[1], kSteps);
+}
+
+
 Spread choose_spread(const tile::Function& function, const Machine& machine) {
   Main main;
   main.type = tile::Type::scalar(DType::F32);
@@ -59,6 +71,13 @@ Spread choose_spread(const tile::Function& function, const Machine& machine) {
   const int warp = log2_floor(machine.warp_threads);
   const int most = log2_floor(machine.group_threads);
   const int vector = std::min(kMostVectorBits, log2_floor(kAccessBits / element_bits(function)));
+  if (main.inst != nullptr && for_matrix_units(function, machine, *main.inst)) {
+    s.matrix = true;
+    s.vector = 1, s.columns = 2, s.warp = warp;
+    s.threads = std::min(most, warp + rows - log2_floor(16));  // two rows of each thread, at least
+    s.rows = s.threads - s.columns;
+    return s;
+  }
   s.vector = std::min({vector, columns, std::max(0, elements - warp)});
   s.threads = std::clamp(elements - (main.product ? kProductBits : s.vector), std::min(warp, most), most);
   s.columns = std::min(s.threads, columns - s.vector);

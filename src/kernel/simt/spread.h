@@ -14,7 +14,11 @@ struct Spread {
   int rows = 0;     // ... for rows
   int threads = 0;
   int warp = 0;
+  bool matrix = false;  // products are the warps' matrix units': pairs of columns, 4 lanes to 8 of them, then rows
 };
+
+// Whether the warps' matrix units can multiply what the dot does.
+bool for_matrix_units(const tile::Function& function, const Machine& machine, const ssa::Inst& dot);
 
 Spread choose_spread(const tile::Function& function, const Machine& machine);
 

@@ -53,6 +53,7 @@ OpenClFacts opencl_facts(const OpenCl& cl, cl_device_id device) {
   facts.name = text_of(cl, device, CL_DEVICE_NAME);
   facts.compute_units = std::max(1, static_cast<int>(number_of<cl_uint>(cl, device, CL_DEVICE_MAX_COMPUTE_UNITS)));
   facts.float_lanes = std::clamp(static_cast<int>(number_of<cl_uint>(cl, device, CL_DEVICE_PREFERRED_VECTOR_WIDTH_FLOAT)), 4, 16);
+  facts.is_cpu = (number_of<cl_device_type>(cl, device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
   facts.has_f64 = text_of(cl, device, CL_DEVICE_EXTENSIONS).find("cl_khr_fp64") != std::string::npos;
   facts.has_fma = (number_of<cl_device_fp_config>(cl, device, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_FMA) != 0;
   facts.group_items = std::max(1, static_cast<int>(number_of<std::size_t>(cl, device, CL_DEVICE_MAX_WORK_GROUP_SIZE)));

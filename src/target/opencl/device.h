@@ -14,6 +14,7 @@ struct OpenClFacts {
   std::string name;
   int compute_units = 1;
   int float_lanes = 4;            // preferred vector width
+  bool is_cpu = false;
   bool has_f64 = false;
   bool has_fma = false;           // for f32, at full speed
   int group_items = 1;            // most work items in a group

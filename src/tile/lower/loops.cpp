@@ -8,7 +8,7 @@ namespace weft::tile {
 
 bool Lowerer::has_tail(LoopId id) const {
   const Dim& extent = g_.loops[id].extent;
-  return tile(id) > 1 && !mod(extent, Dim(tile(id))).is(0);
+  return stride(id) > 1 && !mod(extent, Dim(stride(id))).is(0);
 }
 
 bool Lowerer::masked() const {
@@ -21,6 +21,7 @@ bool Lowerer::masked() const {
 void Lowerer::enter(LoopId id, ValueId base, bool masked) {
   Active a;
   a.base = a.index = base;
+  a.cut = masked;
   if (tiled(id)) {
     const int t = tile(id), axis = record_.loops[id].axis;
     a.index = b_.add(base, axis == 0 ? b_.iota(t, 1, 0) : b_.iota(1, t, 1));
@@ -166,9 +167,10 @@ std::int64_t Lowerer::partial_steps(const Stmt& s) const {
   Sums sums;
   look_for_sums(g_, s.body, sums);
   if (!sums.only) return 0;
+  sums.terms *= record_.loops[s.id].depth;
   const std::int64_t block = !sums.known ? 1 : std::max<std::int64_t>(1, kChain / sums.terms);
   const Dim& extent = g_.loops[s.id].extent;
-  return extent.is_const() && extent.value() <= 2 * block * tile(s.id) ? 0 : block;
+  return extent.is_const() && extent.value() <= 2 * block * stride(s.id) ? 0 : block;
 }
 
 // Chains of at most kChain terms, each from zero, and their sums added up: the rounding error of a sum of n terms grows
@@ -186,8 +188,8 @@ void Lowerer::steps(const Stmt& s, ValueId lo, ValueId hi, bool masked) {
     inits.push_back(it->second.value);
   }
   forget(e.assigned, e.stored);
-  const ValueId stride = b_.constant_i64(block * tile(s.id));
-  const auto loop = b_.begin_for(lo, hi, stride, inits);
+  const ValueId apart = b_.constant_i64(block * stride(s.id));
+  const auto loop = b_.begin_for(lo, hi, apart, inits);
   for (LocalId id : sums) {
     Local& local = locals_.at(id);
     local.value = as(identity(Combine::Sum, local.type.dtype), local.type);
@@ -195,7 +197,7 @@ void Lowerer::steps(const Stmt& s, ValueId lo, ValueId hi, bool masked) {
   if (block == 1) {
     step(s, loop.iv, masked);
   } else {
-    chain(s, loop.iv, b_.min(b_.add(loop.iv, stride), hi), masked);
+    chain(s, loop.iv, b_.min(b_.add(loop.iv, apart), hi), masked);
   }
   std::vector<ValueId> next;
   for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -218,7 +220,7 @@ void Lowerer::chain(const Stmt& s, ValueId lo, ValueId hi, bool masked) {
     inits.push_back(it->second.value);
   }
   forget(e.assigned, e.stored);
-  const auto loop = b_.begin_for(lo, hi, b_.constant_i64(tile(s.id)), inits);
+  const auto loop = b_.begin_for(lo, hi, b_.constant_i64(stride(s.id)), inits);
   for (std::size_t i = 0; i < carried.size(); ++i) locals_.at(carried[i]).value = loop.carried[i];
   step(s, loop.iv, masked);
   std::vector<ValueId> next;
@@ -233,7 +235,7 @@ void Lowerer::chain(const Stmt& s, ValueId lo, ValueId hi, bool masked) {
 void Lowerer::range(const Stmt& s, ValueId lo, ValueId hi) {
   const LoopId id = s.id;
   const Dim& extent = g_.loops[id].extent;
-  const int t = tile(id);
+  const int t = stride(id);
   const bool grid = record_.loops[id].grid;
   if (!grid && extent.is(t)) return step(s, lo, false);
   if (record_.loops[id].in_word) return step(s, b_.constant_i64(0), false);
@@ -242,6 +244,7 @@ void Lowerer::range(const Stmt& s, ValueId lo, ValueId hi) {
     return;
   }
   if (!has_tail(id)) return steps(s, lo, hi, false);
+  if (record_.loops[id].depth > 1) return steps(s, lo, hi, true);
   const Dim whole = floor_div(extent, Dim(t)) * Dim(t);
   if (!grid && extent.is_const() && extent.value() > 0) {
     if (whole.is(t)) step(s, lo, false);

@@ -29,6 +29,8 @@ Result<void> Lowerer::check_record() const {
                       (!p.grid || g_.loops[i].kind == loop::LoopKind::Parallel) &&
                       (!p.unrolled || (p.axis < 0 && !p.grid && g_.loops[i].extent.is_const())) &&
                       (!p.in_word || (p.axis < 0 && !p.unrolled && loop::in_word(g_, static_cast<LoopId>(i)))) &&
+                      (p.depth == 1 || (p.depth > 1 && p.axis < 0 && !p.unrolled && !p.in_word &&
+                                        g_.loops[i].kind == loop::LoopKind::Reduce)) &&
                       p.grid == (std::count(record_.grid_order.begin(), record_.grid_order.end(),
                                             static_cast<int>(i)) == 1);
     if (!good) return internal_error(fmt::format("the plan of i{} is not possible", i));
@@ -217,21 +219,58 @@ ValueId Lowerer::multiply_bytes(const Stmt& s, ValueId acc) {
   WEFT_CHECK(product, "a word of what is no product of bytes");
   constexpr int steps = loop::kBytesInWord;
   const Type type = b_.type(acc);
-  const auto over_lanes = [&](ExprId e) {
-    return std::any_of(stack_.begin(), stack_.end(), [&](LoopId l) { return record_.loops[l].axis == 1 && depends(e).loops[l]; });
-  };
-  const auto operand = [&](ExprId e, ValueId index, int rows, int columns) {
-    active_[four]->index = index;
-    frames_.emplace_back();
-    const ValueId v = eval(e);
-    frames_.pop_back();
-    return as(v, Type::tile(g_.expr(e).dtype, rows, columns));
-  };
   ExprId a = product->a, b = product->b;
   if (over_lanes(a)) std::swap(a, b);
-  const ValueId left = operand(a, b_.iota(1, steps, 1), type.shape[0], steps);
-  const ValueId right = operand(b, b_.iota(steps, 1, 0), steps, type.shape[1]);
+  const ValueId left = along(four, b_.iota(1, steps, 1), a, type.shape[0], steps);
+  const ValueId right = along(four, b_.iota(steps, 1, 0), b, steps, type.shape[1]);
   return b_.dot(left, right, acc);
+}
+
+bool Lowerer::over_lanes(ExprId e) {
+  return std::any_of(stack_.begin(), stack_.end(), [&](LoopId l) { return record_.loops[l].axis == 1 && depends(e).loops[l]; });
+}
+
+// An expression where the loop's variable is a tile of indices.
+ValueId Lowerer::along(LoopId loop, ValueId index, ExprId e, int rows, int columns) {
+  const ValueId before = std::exchange(active_[loop]->index, index);
+  frames_.emplace_back();
+  const ValueId v = eval(e);
+  frames_.pop_back();
+  active_[loop]->index = before;
+  return as(v, Type::tile(g_.expr(e).dtype, rows, columns));
+}
+
+std::optional<LoopId> Lowerer::deep_loop() const {
+  const auto found = std::find_if(stack_.begin(), stack_.end(), [&](LoopId l) { return record_.loops[l].depth > 1; });
+  return found == stack_.end() ? std::nullopt : std::optional(*found);
+}
+
+// acc + a . b over several steps of a loop: its variable runs along the lanes of a, and along the rows of b.
+ValueId Lowerer::multiply_deep(const Stmt& s, ValueId acc, LoopId deep) {
+  const Type type = b_.type(acc);
+  const int steps = record_.loops[deep].depth;
+  ExprId a = g_.expr(s.value).args[0], b = g_.expr(s.value).args[1];
+  if (over_lanes(a)) std::swap(a, b);
+  // What was only widened to be multiplied is multiplied as it is.
+  const auto narrow = [&](ExprId e) { return g_.expr(e).op == loop::Op::Cast ? g_.expr(e).args[0] : e; };
+  const DType of_a = g_.expr(narrow(a)).dtype, of_b = g_.expr(narrow(b)).dtype;
+  if (of_a == of_b && (of_a == DType::F16 || of_a == DType::BF16)) a = narrow(a), b = narrow(b);
+  const ValueId base = active_[deep]->base;
+  const ValueId last = size(g_.loops[deep].extent - 1);
+  const auto index = [&](ValueId steps_of) {
+    const ValueId at = b_.add(base, steps_of);
+    return active_[deep]->cut ? b_.min(at, last) : at;
+  };
+  const ValueId over = b_.iota(1, steps, 1);
+  ValueId left = along(deep, index(over), a, type.shape[0], steps);
+  if (active_[deep]->cut) {  // steps past the end contribute nothing
+    const ValueId real = b_.scalar(ScalarOp::Le, {b_.add(base, over), last});
+    left = b_.select(real, left, b_.constant(b_.type(left).dtype, 0));
+    const ValueId right = along(deep, index(b_.iota(steps, 1, 0)), b, steps, type.shape[1]);
+    const ValueId rows = b_.scalar(ScalarOp::Le, {b_.add(base, b_.iota(steps, 1, 0)), last});
+    return b_.dot(left, b_.select(rows, right, b_.constant(b_.type(right).dtype, 0)), acc);
+  }
+  return b_.dot(left, along(deep, index(b_.iota(steps, 1, 0)), b, steps, type.shape[1]), acc);
 }
 
 void Lowerer::update(const Stmt& s) {
@@ -246,6 +285,9 @@ void Lowerer::update(const Stmt& s) {
   if (!stack_.empty() && record_.loops[stack_.back()].in_word) {
     WEFT_CHECK(mask < 0, "a word is whole");
     next = multiply_bytes(s, local.value);
+  } else if (const auto deep = deep_loop()) {
+    WEFT_CHECK(mask < 0 && s.combine == Combine::Sum && g_.expr(s.value).op == loop::Op::Mul, "a deep loop of what is no product");
+    next = multiply_deep(s, local.value, *deep);
   } else if (mask < 0 && s.combine == Combine::Sum && g_.expr(s.value).op == loop::Op::Mul) {
     next = multiply_add(s, local.value);
   } else {

@@ -34,6 +34,7 @@ class Lowerer {
     ValueId base = -1;   // the counter, or the first element of the tile
     ValueId index = -1;  // what the loop variable means; rows past the end repeat the last one
     ValueId mask = -1;   // which elements of the tile are in range; -1: all
+    bool cut = false;    // of a deep loop: the last of its steps may be past the end
   };
   struct Local {
     ValueId value = -1;
@@ -70,6 +71,10 @@ class Lowerer {
   std::vector<std::pair<LocalId, int>> keep_sums(const std::vector<Stmt>& body, std::size_t from, LoopId rows);
   ValueId multiply_add(const Stmt& s, ValueId acc);
   ValueId multiply_bytes(const Stmt& s, ValueId acc);
+  ValueId multiply_deep(const Stmt& s, ValueId acc, LoopId deep);
+  bool over_lanes(loop::ExprId e);
+  std::optional<LoopId> deep_loop() const;
+  ValueId along(LoopId loop, ValueId index, loop::ExprId e, int rows, int columns);
 
   // loops.cpp
   void loop(const Stmt& s);
@@ -87,6 +92,7 @@ class Lowerer {
   const Effects& effects(const Stmt& loop);
   bool tiled(LoopId id) const { return record_.loops[id].axis >= 0 && id != apart_; }
   int tile(LoopId id) const { return tiled(id) ? record_.loops[id].tile : 1; }
+  int stride(LoopId id) const { return tiled(id) ? tile(id) : record_.loops[id].depth; }  // from a step to the next
   bool has_tail(LoopId id) const;
   bool masked() const;
 

@@ -71,6 +71,7 @@ class Emitter {
   llvm::Value* special_register(unsigned intrinsic);
   void barrier();
   llvm::Value* shuffle(const ssa::Type& t, llvm::Value* x, llvm::Value* lane);
+  llvm::Value* multiply_matrix(DType t, llvm::Value* a, llvm::Value* b, llvm::Value* sum);
   llvm::Value* only_if(llvm::Value* mask, llvm::Type* type, const std::function<llvm::Value*()>& access);
 
   // types.cpp

@@ -178,6 +178,7 @@ Value* Emitter::simple(const ssa::Inst& inst) {
     case Op::AtomicAdd:
     case Op::AtomicMax:
     case Op::AtomicMin: return atomic(inst);
+    case Op::MultiplyMatrix: return isa_.groups ? multiply_matrix(f_.type(inst.operands[0]).dtype, x[0], x[1], x[2]) : nullptr;
     case Op::Words: return words(x[0], result);
     case Op::Dot4: return dot4(x[0], x[1], x[2]);
     case Op::Ldexp: return ldexp(x[0], x[1], result);
