@@ -31,8 +31,10 @@ std::int64_t code_size(const tile::Function& function, const ssa::Block& block) 
 
 // Largest first, each to the part with the least to do. Which kernel is where depends on nothing but the kernels.
 std::vector<Code::Part> divided(const std::vector<std::int32_t>& kernels, const Tiles& tiles) {
-  constexpr std::size_t kKernelsPerPart = 4, kMostParts = 8;  // an object costs about 1 ms before its first kernel
-  std::vector<Code::Part> parts(std::clamp<std::size_t>(kernels.size() / kKernelsPerPart, 1, kMostParts));
+  // An object costs about 1 ms before its first kernel; kernels dealt out by size are even enough in few parts.
+  constexpr std::size_t kKernelsPerPart = 4, kFewParts = 2, kKernelsOfManyParts = 12, kMostParts = 16;
+  const std::size_t few = std::min(kFewParts, kernels.size() / kKernelsPerPart);
+  std::vector<Code::Part> parts(std::clamp<std::size_t>(std::max(few, kernels.size() / kKernelsOfManyParts), 1, kMostParts));
   std::vector<std::pair<std::int64_t, std::int32_t>> order;
   for (std::int32_t k : kernels) order.emplace_back(code_size(tiles[k], tiles[k].body), k);
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
