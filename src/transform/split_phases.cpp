@@ -43,6 +43,14 @@ bool is_transposed(const RewriteContext& c) {
   return c.from.constant(c.node.operands[1]) != nullptr;
 }
 
+// Few models have one: the others are spared a copy.
+bool has_spread_input(const Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const graph::Node& node) {
+    if (node.op == GOp::Conv && !each_is(node.attrs.ints(Attr::BaseDilations), 1)) return true;
+    return std::any_of(node.regions.begin(), node.regions.end(), [](const auto& region) { return has_spread_input(*region); });
+  });
+}
+
 std::optional<Phases> phases_of(const RewriteContext& c, std::size_t axis) {
   const Attrs& a = c.node.attrs;
   const Dim &lo = a.dims(Attr::Lo)[axis], &hi = a.dims(Attr::Hi)[axis];
@@ -134,6 +142,9 @@ std::optional<std::vector<ValueId>> by_phases(const RewriteContext& c) {
 
 }  // namespace
 
-Result<Graph> split_phases(const Graph& graph, const PassOptions&) { return graph::Rewriter(by_phases).run(graph); }
+Result<Graph> split_phases(const Graph& graph, const PassOptions&) {
+  if (!has_spread_input(graph)) return graph;
+  return graph::Rewriter(by_phases).run(graph);
+}
 
 }  // namespace weft::transform
