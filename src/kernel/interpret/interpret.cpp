@@ -62,8 +62,9 @@ class Interpreter {
 
   void assign(std::span<const ValueId> to, std::span<const ValueId> from) {
     // Through a copy: a loop may carry one value in the place of another.
+    std::vector<Scalar> copy;
     for (const int thread : active_) {
-      std::vector<Scalar> copy;
+      copy.clear();
       for (ValueId v : from) copy.insert(copy.end(), lanes(v, thread), lanes(v, thread) + count(v));
       const Scalar* next = copy.data();
       for (ValueId v : to) {
@@ -120,12 +121,16 @@ class Interpreter {
   void elementwise(const ssa::Inst& i, ScalarOp op) {
     const ValueId result = i.results[0];
     const DType from = dtype(i.operands.back()), to = dtype(result);
+    const std::size_t operands = i.operands.size();
+    const int width = count(result);
     Scalar args[3];
+    const Scalar* x[3];
     for (const int thread : active_) {
       Scalar* r = lanes(result, thread);
-      for (int lane = 0; lane < count(result); ++lane) {
-        for (std::size_t n = 0; n < i.operands.size(); ++n) args[n] = lanes(i.operands[n], thread)[lane];
-        r[lane] = evaluate(op, from, to, {args, i.operands.size()});
+      for (std::size_t n = 0; n < operands; ++n) x[n] = lanes(i.operands[n], thread);
+      for (int lane = 0; lane < width; ++lane) {
+        for (std::size_t n = 0; n < operands; ++n) args[n] = x[n][lane];
+        r[lane] = evaluate(op, from, to, {args, operands});
       }
     }
   }

@@ -9,7 +9,7 @@ namespace weft::target {
 namespace {
 
 constexpr int kMostThreads = 256;
-constexpr int kWarp = 32, kGroupLanes = 64;  // OpenCL 1.2 does not say what goes in step: likely numbers, nothing shuffles
+constexpr int kLikelyWarp = 32, kLikelyLanes = 64;  // OpenCL 1.2 does not say what goes in step: likely numbers, nothing shuffles
 
 // On a CPU, work items are steps of a loop that a core runs over vectors: a thread alone is as fast, and never waits.
 Machine machine_of(const OpenClFacts& facts) {
@@ -22,11 +22,11 @@ Machine machine_of(const OpenClFacts& facts) {
   m.l2_bytes = std::max<std::int64_t>(m.l2_bytes, facts.cache_bytes / facts.compute_units);
   m.has_fma = facts.has_fma;
   m.group_threads = std::min(facts.group_items, kMostThreads);
-  m.warp_threads = std::min(kWarp, m.group_threads);
+  m.warp_threads = std::min(kLikelyWarp, m.group_threads);
   m.shared_bytes = facts.local_bytes;
-  m.group_lanes = facts.is_cpu ? m.f32_lanes() : kGroupLanes;
+  m.group_lanes = facts.is_cpu ? m.f32_lanes() : kLikelyLanes;
   if (facts.is_cpu) return m;
-  m.rates.fmas = 1.0 * kGroupLanes / kWarp;  // one lane of what goes in step
+  m.rates.fmas = 1.0 * kLikelyLanes / kLikelyWarp;  // one lane of what goes in step
   m.vector_bits = 32;
   return m;
 }

@@ -13,12 +13,12 @@ namespace {
 
 using runtime::DeviceSpan;
 
-struct Memory final : runtime::DeviceMemory {
-  explicit Memory(std::int64_t n) : bytes(static_cast<std::size_t>(n)) {}
+struct SimMemory final : runtime::DeviceMemory {
+  explicit SimMemory(std::int64_t n) : bytes(static_cast<std::size_t>(n)) {}
   std::vector<unsigned char> bytes;
 };
 
-unsigned char* address(DeviceSpan span) { return static_cast<Memory*>(span.memory)->bytes.data() + span.offset; }
+unsigned char* address(DeviceSpan span) { return static_cast<SimMemory*>(span.memory)->bytes.data() + span.offset; }
 
 class SimDevice final : public runtime::Device {
  public:
@@ -26,7 +26,7 @@ class SimDevice final : public runtime::Device {
   const std::string& name() const override { return name_; }
   Result<std::unique_ptr<runtime::DeviceMemory>> allocate(std::int64_t bytes) override {
     constexpr std::int64_t kMost = std::int64_t{1} << 34;
-    if (bytes <= kMost) return std::unique_ptr<runtime::DeviceMemory>(new Memory(bytes));
+    if (bytes <= kMost) return std::unique_ptr<runtime::DeviceMemory>(new SimMemory(bytes));
     return user_error("out-of-device-memory", "a buffer is larger than the simulator allows")
         .expected(fmt::format("at most {} bytes", kMost))
         .found(fmt::format("{} bytes", bytes));
