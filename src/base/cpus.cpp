@@ -27,6 +27,9 @@ constexpr Row kCpus[] = {
     {"x86-64-v2", "x86-64", WEFT_V2, 0, 4, 32, 256, 8 << 10, 2.5},
     {"x86-64-v3", "x86-64", WEFT_V3, 0, 4, 32, 512, 16 << 10, 2.5},
     {"x86-64-v4", "x86-64", WEFT_V3 " " WEFT_AVX512, 0, 8, 48, 1 << 10, 32 << 10, 2.5},
+    {"sapphirerapids", "x86-64",
+     WEFT_V3 " " WEFT_AVX512 " amx-bf16 amx-int8 amx-tile avx512bf16 avx512fp16 avx512vnni avxvnni", 0, 32, 48, 2 << 10,
+     64 << 10, 2.4},
     {"cortex-a76", "aarch64", "dotprod fp-armv8 fullfp16 neon", 0, 4, 64, 512, 2 << 10, 2.4},
     {"neoverse-v1", "aarch64", "bf16 dotprod fp-armv8 fullfp16 i8mm neon sve", 256, 64, 64, 1 << 10, 32 << 10, 2.6},
     {"rv64gcv", "riscv64", "a c d f m v", 0, 4, 32, 512, 2 << 10, 2.0},
@@ -98,7 +101,9 @@ void derive_from_features(Machine& m) {
 
 void remove_features(Machine& m, const std::vector<std::string>& names) {
   std::vector<std::string> gone;
-  for (const std::string& name : names) gone.push_back(name.substr(name.starts_with('-') ? 1 : 0));
+  for (const std::string& name : names) {
+    if (!name.starts_with('+')) gone.push_back(name.substr(name.starts_with('-') ? 1 : 0));
+  }
   // LLVM's features imply each other along these lines.
   const auto remove = [&](const std::string& prefix) { gone.push_back(prefix); };
   for (std::size_t k = 0; k < gone.size(); ++k) {

@@ -11,6 +11,7 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
 #elif defined(__aarch64__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
@@ -81,6 +82,12 @@ std::uint64_t enabled_states(bool osxsave) {  // XCR0: which registers the syste
   return (static_cast<std::uint64_t>(high) << 32) | low;
 }
 
+// Linux saves the registers of tiles for processes that have asked.
+bool tiles_permitted() {
+  constexpr long kRequest = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
+}
+
 std::string brand() {
   if (cpuid(0x80000000).eax < 0x80000004) return "x86-64";
   std::string text;
@@ -125,7 +132,7 @@ void read_processor(Machine& m) {
   const std::array<unsigned, 6> words = {basic.ecx, seven.ebx, seven.ecx, seven.edx, seven_one.eax, extended.ecx};
   const std::uint64_t states = enabled_states((basic.ecx >> 27) & 1);
   const auto saved = [&](std::uint64_t mask) { return (states & mask) == mask; };
-  const bool avx = saved(0x6), avx512 = saved(0xe6), amx = saved(0x600e6);
+  const bool avx = saved(0x6), avx512 = saved(0xe6), amx = saved(0x600e6) && tiles_permitted();
   for (const FeatureBit& f : kFeatures) {
     if (((words[static_cast<std::size_t>(f.word)] >> f.bit) & 1) == 0) continue;
     if ((f.needs == Needs::Avx && !avx) || (f.needs == Needs::Avx512 && !avx512) || (f.needs == Needs::Amx && !amx)) {
@@ -174,6 +181,9 @@ void read_processor(Machine&) {}
 Machine measure() {
   Machine m;
   read_processor(m);
+  for (const std::string& name : knob_names(Knob::CpuFeatures)) {  // those that an emulator has
+    if (name.starts_with('+') && !m.has(name.substr(1))) m.features.push_back(name.substr(1));
+  }
   std::sort(m.features.begin(), m.features.end());
   derive_from_features(m);
   m.cores = allowed_cores();

@@ -60,7 +60,7 @@ struct Machine {
 };
 
 Machine measured_machine();  // this one, measured once
-Machine host_machine();      // the same less what WEFT_CPU_FEATURES takes away
+Machine host_machine();      // the same less what WEFT_CPU_FEATURES takes away; what it claims (+amx-tile) both have
 
 // What follows from a machine's architecture and features: the flags above, and registers and their width (which with SVE
 // stays as it is).

@@ -227,6 +227,20 @@ ValueId Builder::dot4(ValueId a, ValueId b, ValueId sum) {
   return append(Op::Dot4, {a, b, sum}, {type(sum)})[0];
 }
 
+ValueId Builder::zero_tile(DType dtype) { return append(Op::ZeroTile, {}, {matrix_tile(dtype)})[0]; }
+
+ValueId Builder::load_tile(int buffer, ValueId index, ValueId stride) {
+  return append(Op::LoadTile, {index, stride}, {matrix_tile(f_.buffers[buffer].dtype)}, buffer)[0];
+}
+
+void Builder::store_tile(int buffer, ValueId tile, ValueId index, ValueId stride) {
+  append(Op::StoreTile, {tile, index, stride}, {}, buffer);
+}
+
+ValueId Builder::multiply_tiles(ValueId a, ValueId b, ValueId sum) {
+  return append(Op::MultiplyTiles, {a, b, sum}, {type(sum)})[0];
+}
+
 ValueId Builder::load(int buffer, ValueId index, int lanes, ValueId mask) {
   const DType t = f_.buffers[buffer].dtype;
   std::vector<ValueId> operands = {index};

@@ -10,6 +10,11 @@
 // neighbours: of a (rows by steps) rows g, g + 8, g, g + 8 and steps 2t, 2t, 2t + 8, 2t + 8; of b (steps by columns) steps
 // 2t and 2t + 8 of column g; of the sum rows g and g + 8 of columns 2t. The order in which it adds is the machine's.
 //
+// Values of rank 2 are tiles of a processor's matrix unit (x86's AMX): 16 rows of 64 bytes, which only load_tile,
+// store_tile, zero_tile, multiply_tiles and the values that loops carry know. There are eight registers for them; a sum
+// is consumed by the product that adds to it. Of bf16, subnormal operands and results count as 0, and the order in which
+// products are added is the machine's; of bytes, sums wrap.
+//
 // Arithmetic: as Graph IR (integer division by zero gives 0, shifts by the width give 0 or the sign, max and min
 // propagate NaN, float to integer casts clamp). No reassociation; `fma` only where written. bool is i1 in registers
 // and one byte (0 or 1) in memory; f16 and bf16 exist in memory and for casts, arithmetic on them is done in f32.
@@ -41,6 +46,9 @@ using ssa::Type;
 using ssa::ValueId;
 
 Result<void> verify(const Function& function);
+
+constexpr int kTileRows = 16, kTileRowBytes = 64, kTileRegisters = 8;
+inline Type matrix_tile(DType dtype) { return Type::tile(dtype, kTileRows, kTileRowBytes * 8 / bits(dtype)); }
 
 // Builds kernels. Pure instructions are merged when equal (value numbering over the enclosing blocks) and placed in the
 // outermost block where their operands are known, which hoists loop invariants; constants and trivial identities fold.
@@ -74,6 +82,10 @@ class Builder : public ssa::FunctionBuilder {
   ValueId multiply_matrix(ValueId a, ValueId b, ValueId sum);
   ValueId words(ValueId bytes);
   ValueId dot4(ValueId a, ValueId b, ValueId sum);
+  ValueId zero_tile(DType dtype);
+  ValueId load_tile(int buffer, ValueId index, ValueId stride);
+  void store_tile(int buffer, ValueId tile, ValueId index, ValueId stride);
+  ValueId multiply_tiles(ValueId a, ValueId b, ValueId sum);
   ValueId select(ValueId c, ValueId a, ValueId b) { return scalar(ScalarOp::Select, {c, a, b}); }
   ValueId add(ValueId a, ValueId b) { return scalar(ScalarOp::Add, {a, b}); }
   ValueId sub(ValueId a, ValueId b) { return scalar(ScalarOp::Sub, {a, b}); }

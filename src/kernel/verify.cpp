@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "kernel/kernel.h"
 #include "tile/tile.h"
 
@@ -14,8 +16,8 @@ class Verifier {
 
   Result<void> run() {
     for (const Type& t : f_.types) {
-      if (t.rank > 1 || t.lanes() < 1 || t.lanes() > kMaxLanes)
-        return bad("a value of type " + str(t));
+      const bool known = t.rank == 2 ? t == matrix_tile(t.dtype) : t.lanes() >= 1 && t.lanes() <= kMaxLanes;
+      if (!known) return bad("a value of type " + str(t));
     }
     return block(f_.body);
   }
@@ -101,8 +103,41 @@ class Verifier {
         i, fmt::format("a result of {}, {} expected", str(f_.type(i.results[0])), str(expected)));
   }
 
+  // What is done to tiles: nothing but these and being carried.
+  Result<void> tiles(const ssa::Inst& i) {
+    const Op op = static_cast<Op>(i.op);
+    if (f_.threads > 1) return bad(i, "tiles are of one thread");
+    if (op == Op::LoadTile || op == Op::StoreTile) {
+      const Type& tile = op == Op::LoadTile ? f_.type(i.results[0]) : operand(i, 0);
+      const std::size_t first = op == Op::LoadTile ? 0 : 1;
+      const Type scalar = Type::scalar(DType::I64);
+      if (tile.rank != 2) return bad(i, "a tile is needed");
+      if (operand(i, static_cast<int>(first) + 1) != scalar) return bad(i, "a stride of i64 is needed");
+      ssa::Inst one = i;  // as an access of one element
+      one.operands.pop_back();
+      return access(one, Type::scalar(tile.dtype), static_cast<int>(first), false);
+    }
+    if (op == Op::ZeroTile) return f_.type(i.results[0]).rank == 2 ? Result<void>() : bad(i, "a tile is needed");
+    const DType a = operand(i, 0).dtype, b = operand(i, 1).dtype;
+    const bool bytes = (a == DType::U8 || a == DType::I8) && (b == DType::U8 || b == DType::I8);
+    if (!bytes && (a != DType::BF16 || b != DType::BF16)) return bad(i, "bf16 or bytes are needed");
+    if (operand(i, 0) != matrix_tile(a) || operand(i, 1) != matrix_tile(b)) return bad(i, "tiles are needed");
+    if (operand(i, 2) != matrix_tile(bytes ? DType::I32 : DType::F32)) return bad(i, "a sum of f32, of bytes of i32, is needed");
+    return result(i, operand(i, 2));
+  }
+
+  static bool on_tiles(Op op) {
+    return op == Op::ZeroTile || op == Op::LoadTile || op == Op::StoreTile || op == Op::MultiplyTiles;
+  }
+
   Result<void> inst(const ssa::Inst& i) {
     const Op op = static_cast<Op>(i.op);
+    if (on_tiles(op)) return tiles(i);
+    const auto is_tile = [&](ValueId v) { return f_.type(v).rank == 2; };
+    if (op != Op::For && (std::any_of(i.operands.begin(), i.operands.end(), is_tile) ||
+                          std::any_of(i.results.begin(), i.results.end(), is_tile))) {
+      return bad(i, "not on tiles");
+    }
     if (const auto s = as_scalar(op)) return scalar(i, *s);
     switch (op) {
       case Op::Const:

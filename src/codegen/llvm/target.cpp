@@ -95,12 +95,14 @@ std::string version() { return "llvm " LLVM_VERSION_STRING " less misched=0 lsr=
 const TargetDesc& host_target() {
   static const TargetDesc target = [] {
     std::vector<std::string> features;
+    const Machine machine = measured_machine();  // which may have more, by an emulator
     for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
-      features.push_back((feature.second ? "+" : "-") + feature.first().str());
+      const bool there = feature.second || machine.has(feature.first().str());
+      features.push_back((there ? "+" : "-") + feature.first().str());
     }
     features.push_back("-prefer-256-bit");  // some CPUs' names bring it; kernels state their width
     std::sort(features.begin(), features.end());
-    TargetDesc result{llvm::sys::getProcessTriple(), llvm::sys::getHostCPUName().str(), "", measured_machine()};
+    TargetDesc result{llvm::sys::getProcessTriple(), llvm::sys::getHostCPUName().str(), "", machine};
     for (const auto& feature : features) result.features += (result.features.empty() ? "" : ",") + feature;
     return result;
   }();

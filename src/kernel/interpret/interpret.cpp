@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "base/tensor.h"
@@ -21,7 +22,7 @@ class Interpreter {
     std::size_t total = 0;
     for (const Type& t : f.types) {
       offsets_.push_back(total);
-      total += static_cast<std::size_t>(t.lanes()) * f.threads;
+      total += static_cast<std::size_t>(t.elements()) * f.threads;
     }
     cells_.resize(total);
     active_.resize(f.threads);
@@ -50,9 +51,9 @@ class Interpreter {
  private:
   // Lanes of a thread's value.
   Scalar* lanes(ValueId v, int thread) {
-    return cells_.data() + offsets_[v] + static_cast<std::size_t>(thread) * f_.type(v).lanes();
+    return cells_.data() + offsets_[v] + static_cast<std::size_t>(thread * f_.type(v).elements());
   }
-  int count(ValueId v) const { return f_.type(v).lanes(); }
+  int count(ValueId v) const { return static_cast<int>(f_.type(v).elements()); }
   DType dtype(ValueId v) const { return f_.type(v).dtype; }
 
   Error bad(const char* code, const ssa::Inst& i, const std::string& what) const {
@@ -245,6 +246,52 @@ class Interpreter {
     }
   }
 
+  // A tile's rows, as load_tile or store_tile reaches them.
+  template <class Visit>
+  Result<void> access_tile(const ssa::Inst& i, ValueId tile, ValueId index, ValueId stride, Visit visit) {
+    const BufferView& view = views_[i.imm];
+    const int columns = f_.type(tile).shape[1];
+    for (int n = 0; n < count(tile); ++n) {
+      const std::int64_t at = lanes(index, 0)->i + n / columns * lanes(stride, 0)->i + n % columns;
+      if (at < 0 || at >= view.elements) {
+        return bad("out-of-range", i, fmt::format("at {} of buffer {} of {} elements", at, i.imm, view.elements));
+      }
+      visit(lanes(tile, 0)[n], at);
+    }
+    return {};
+  }
+
+  Result<void> load_tile(const ssa::Inst& i) {
+    return access_tile(i, i.results[0], i.operands[0], i.operands[1], [&](Scalar& element, std::int64_t at) {
+      element = load_scalar(dtype(i.results[0]), views_[i.imm].data, at);
+    });
+  }
+
+  Result<void> store_tile(const ssa::Inst& i) {
+    return access_tile(i, i.operands[0], i.operands[1], i.operands[2], [&](Scalar& element, std::int64_t at) {
+      store_scalar(dtype(i.operands[0]), views_[i.imm].data, at, element);
+    });
+  }
+
+  void multiply_tiles(const ssa::Inst& i) {
+    const Scalar *a = lanes(i.operands[0], 0), *b = lanes(i.operands[1], 0), *sum = lanes(i.operands[2], 0);
+    const int steps = f_.type(i.operands[0]).shape[1], columns = f_.type(i.results[0]).shape[1], side = steps / kTileRows;
+    const bool whole = is_int(dtype(i.results[0]));
+    const auto flushed = [](double x) { return std::abs(x) < std::numeric_limits<float>::min() ? 0.0 * x : x; };
+    std::vector<Scalar> result;
+    for (int n = 0; n < count(i.results[0]); ++n) {
+      const int row = n / columns, column = n % columns;
+      Scalar total = sum[n];
+      for (int k = 0; k < steps; ++k) {
+        const Scalar &x = a[row * steps + k], &y = b[(k / side) * steps + column * side + k % side];
+        total.f += flushed(x.f) * flushed(y.f);
+        total.i += x.i * y.i;
+      }
+      result.push_back(whole ? Scalar{0, static_cast<std::int32_t>(total.i)} : Scalar{flushed(static_cast<float>(total.f)), 0});
+    }
+    std::copy(result.begin(), result.end(), lanes(i.results[0], 0));
+  }
+
   Result<void> check(const ssa::Inst& i, int thread) {
     for (int lane = 0; lane < count(i.operands[0]); ++lane) {
       if (lanes(i.operands[0], thread)[lane].i != 0) continue;
@@ -386,6 +433,15 @@ class Interpreter {
         return shuffle(i);
       case Op::MultiplyMatrix:
         return multiply_matrix(i);
+      case Op::ZeroTile:
+        std::fill_n(lanes(i.results[0], 0), count(i.results[0]), Scalar{});
+        return {};
+      case Op::LoadTile:
+        return load_tile(i);
+      case Op::StoreTile:
+        return store_tile(i);
+      case Op::MultiplyTiles:
+        return multiply_tiles(i), Result<void>();
       default:
         for (const int thread : active_) WEFT_TRY(alone(i, thread));
         return {};

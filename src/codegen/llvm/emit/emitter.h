@@ -42,6 +42,7 @@ struct Isa {
   bool x86 = false;     // SSE2 at least
   bool avx2 = false;
   bool vnni = false;    // dot products of bytes, AVX-512's at all widths
+  bool amx = false;     // tiles of bf16 and of bytes
   bool vnni_vex = false;  // the same up to 256 bits, without AVX-512
 };
 
@@ -131,6 +132,18 @@ class Emitter {
   llvm::Value* dot4_by_unit(llvm::Value* a, llvm::Value* b, llvm::Value* sum);
   llvm::Value* dot4_by_pairs(llvm::Value* a, llvm::Value* b, llvm::Value* sum);
 
+  // tiles.cpp
+  Result<void> assign_tiles();
+  bool has_tiles() const { return !tile_registers_.empty(); }
+  void configure_tiles();
+  void release_tiles();
+  llvm::Value* zero_tile(const ssa::Inst& inst);
+  llvm::Value* load_tile(const ssa::Inst& inst);
+  void store_tile(const ssa::Inst& inst);
+  llvm::Value* multiply_tiles(const ssa::Inst& inst);
+  llvm::Value* row_stride(const ssa::Inst& inst, ssa::ValueId stride);
+  llvm::Value* tile_register(ssa::ValueId tile) const;
+
   // vector.cpp
   llvm::Value* splat(llvm::Value* x, int lanes);
   llvm::Value* iota(const ssa::Type& t);
@@ -152,6 +165,7 @@ class Emitter {
   std::vector<llvm::BasicBlock*> preheaders_;  // of the open loops, the loop over programs first
   std::vector<llvm::Value*> buffers_;
   std::vector<llvm::Value*> sizes_;
+  std::vector<int> tile_registers_;  // by value id; empty: the kernel has no tiles
   llvm::Value* program_ = nullptr;
   llvm::Value* thread_ = nullptr;
   llvm::Value* status_ = nullptr;

@@ -78,7 +78,9 @@ void Emitter::open_frame(const std::string& symbol) {
 Result<void> Emitter::run(const std::string& symbol) {
   if (isa_.groups) return run_group(symbol);
   if (f_.threads > 1) return unsupported("groups", "groups of threads on a CPU").at(f_.name);
+  WEFT_TRY(assign_tiles());
   open_frame(symbol);
+  configure_tiles();
   Value* begin = fn_->getArg(2);
   Value* end = fn_->getArg(3);
   BasicBlock* entry = b_.GetInsertBlock();
@@ -95,6 +97,7 @@ Result<void> Emitter::run(const std::string& symbol) {
   pid->addIncoming(next, b_.GetInsertBlock());
   b_.CreateCondBr(b_.CreateICmpSLT(next, end), body, exit);
   b_.SetInsertPoint(exit);
+  release_tiles();
   b_.CreateRetVoid();
   erase_unused();
   return {};
@@ -132,6 +135,7 @@ Result<void> Emitter::inst(const ssa::Inst& inst) {
     case Op::Barrier: return barrier(), Result<void>();
     case Op::Store: return store(inst), Result<void>();
     case Op::Scatter: return scatter(inst), Result<void>();
+    case Op::StoreTile: return store_tile(inst), Result<void>();
     default: break;
   }
   const bool hoist = hoistable(inst);
@@ -181,6 +185,9 @@ Value* Emitter::simple(const ssa::Inst& inst) {
     case Op::MultiplyMatrix: return isa_.groups ? multiply_matrix(f_.type(inst.operands[0]).dtype, x[0], x[1], x[2]) : nullptr;
     case Op::Words: return words(x[0], result);
     case Op::Dot4: return dot4(x[0], x[1], x[2]);
+    case Op::ZeroTile: return zero_tile(inst);
+    case Op::LoadTile: return load_tile(inst);
+    case Op::MultiplyTiles: return multiply_tiles(inst);
     case Op::Ldexp: return ldexp(x[0], x[1], result);
     case Op::ReduceSum:
     case Op::ReduceProd:
