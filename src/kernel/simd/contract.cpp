@@ -18,6 +18,7 @@ ValueId Lowering::accumulate(ValueId a, ValueId b, ValueId sum) {
 // k is outermost, so that a step's loads are used at once: a vector of b for all rows, a scalar of
 // a for all columns.
 Value Lowering::dot(const Inst& inst) {
+  if (is_tile_dot(f_, inst, machine_)) return dot_in_tiles(inst);
   const Value &a = in(inst, 0), &b = in(inst, 1), &acc = in(inst, 2);
   const tile::Type& result = type(inst.results[0]);
   const Layout to = layout(inst.results[0]);

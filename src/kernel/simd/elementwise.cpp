@@ -42,7 +42,7 @@ const T& row_of(const std::vector<T>& rows, int row) {
 Value Lowering::elementwise(const Inst& inst, ScalarOp op) {
   const tile::Type& result = type(inst.results[0]);
   std::vector<const Value*> operands;
-  for (const ValueId v : inst.operands) operands.push_back(&values_[v]);
+  for (const ValueId v : inst.operands) operands.push_back(&in_vectors(v));
   const Layout spread = layout(inst.results[0]);
 
   if (operands.size() == 2) {

@@ -27,7 +27,7 @@ void mark(const std::vector<ValueId>& values, std::vector<bool>& marks) {
 
 }  // namespace
 
-std::vector<bool> used_by_element(const tile::Function& function) {
+std::vector<bool> used_by_element(const tile::Function& function, const Machine& machine) {
   std::vector<bool> whole(function.types.size()), single(function.types.size());
   mark(function.body.yields, whole);
   // Last instruction first: what becomes of a result is known before its operands are looked at.
@@ -35,7 +35,7 @@ std::vector<bool> used_by_element(const tile::Function& function) {
     for (const ssa::Block& region : inst.regions)
       mark(region.args, whole), mark(region.yields, whole);
     const tile::Op op = static_cast<tile::Op>(inst.op);
-    if (op == tile::Op::Dot && !is_dot_in_fours(function, inst)) {
+    if (op == tile::Op::Dot && !is_dot_in_fours(function, inst) && !is_tile_dot(function, inst, machine)) {
       single[inst.operands[0]] = true;
       whole[inst.operands[1]] = whole[inst.operands[2]] = true;
       return;
@@ -59,12 +59,12 @@ bool is_dot_in_fours(const tile::Function& function, const ssa::Inst& inst) {
   return bytes && function.type(inst.operands[2]).dtype == DType::I32 && a.shape[1] % 4 == 0;
 }
 
-std::vector<bool> used_as_words(const tile::Function& function) {
+std::vector<bool> used_as_words(const tile::Function& function, const Machine& machine) {
   std::vector<bool> loaded(function.types.size()), other(function.types.size());
   mark(function.body.yields, other);
   visit(function.body, [&](const ssa::Inst& inst) {
     for (const ssa::Block& region : inst.regions) mark(region.yields, other);
-    const bool fours = is_dot_in_fours(function, inst);
+    const bool fours = is_dot_in_fours(function, inst) && !is_tile_dot(function, inst, machine);
     for (std::size_t i = 0; i < inst.operands.size(); ++i) {
       if (!fours || i != 1) other[inst.operands[i]] = true;
     }
@@ -75,10 +75,12 @@ std::vector<bool> used_as_words(const tile::Function& function) {
 
 Lowering::Lowering(const tile::Function& function, const Machine& machine)
     : f_(function),
+      machine_(machine),
+      tiles_(tile_uses(function, machine)),
       b_(function.name),
       math_(b_),
-      by_element_(used_by_element(function)),
-      words_(used_as_words(function)),
+      by_element_(used_by_element(function, machine)),
+      words_(used_as_words(function, machine)),
       values_(function.types.size()) {
   for (const ssa::Buffer& buffer : f_.buffers) b_.add_buffer(buffer);
   for (int i = 0; i < f_.sizes; ++i) b_.add_size();
@@ -183,21 +185,32 @@ std::vector<ValueId> Lowering::expand(const std::vector<ValueId>& values) {
   std::vector<ValueId> registers;
   for (const ValueId v : values) {
     const Layout to = natural_layout(type(v));
+    const Value& value = in_vectors(v);
     for (int row = 0; row < type(v).shape[0]; ++row) {
-      for (int i = 0; i < to.count; ++i) registers.push_back(at(values_[v], row, i, to));
+      for (int i = 0; i < to.count; ++i) registers.push_back(at(value, row, i, to));
     }
   }
   return registers;
 }
 
-void Lowering::define_expanded(const std::vector<ValueId>& values, std::vector<ValueId> registers) {
+std::vector<ValueId> Lowering::carried(const std::vector<ValueId>& values, const std::vector<ValueId>& as) {
+  std::vector<ValueId> registers;
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    const std::vector<ValueId> one = tiles_.sums[as[k]] ? sum_tiles(values[k]) : expand({values[k]});
+    registers.insert(registers.end(), one.begin(), one.end());
+  }
+  return registers;
+}
+
+void Lowering::define_expanded(const std::vector<ValueId>& values, std::vector<ValueId> registers, bool carried) {
   std::size_t next = 0;
   for (const ValueId v : values) {
     const Layout from = natural_layout(type(v));
-    const std::size_t count = static_cast<std::size_t>(type(v).shape[0]) * from.count;
+    const bool tiles = carried && tiles_.sums[v];
+    const std::size_t count = tiles ? type(v).elements() / (kTileRows * kTileRows) : static_cast<std::size_t>(type(v).shape[0]) * from.count;
     const auto first = registers.begin() + static_cast<std::ptrdiff_t>(next);
-    values_[v] = registers_value(type(v), type(v).shape[0], from,
-                                 {first, first + static_cast<std::ptrdiff_t>(count)});
+    std::vector<ValueId> own(first, first + static_cast<std::ptrdiff_t>(count));
+    values_[v] = tiles ? tiles_value(type(v), std::move(own)) : registers_value(type(v), type(v).shape[0], from, std::move(own));
     next += count;
   }
 }
@@ -206,9 +219,9 @@ void Lowering::lower_for(const Inst& inst) {
   const ssa::Block& body = inst.regions[0];
   const Sum lo = values_[inst.operands[0]].rows[0], step = values_[inst.operands[2]].rows[0];
   const std::vector<ValueId> inits(inst.operands.begin() + 3, inst.operands.end());
-  const std::vector<ValueId> carried(body.args.begin() + 1, body.args.end());
-  auto loop =
-      b_.begin_for(math_.value(lo), scalar_of(in(inst, 1)), math_.value(step), expand(inits));
+  const std::vector<ValueId> args(body.args.begin() + 1, body.args.end());
+  std::vector<ValueId> first = carried(inits, args);
+  auto loop = b_.begin_for(math_.value(lo), scalar_of(in(inst, 1)), math_.value(step), std::move(first));
 
   Value counter;
   counter.form = Value::Form::Index;
@@ -217,9 +230,10 @@ void Lowering::lower_for(const Inst& inst) {
   counter.rows = {math_.term(
       loop.iv, {std::gcd(from.divisor, by.divisor), b_.depth(), from.counted && by.counted})};
   values_[body.args[0]] = std::move(counter);
-  define_expanded(carried, std::move(loop.carried));
+  define_expanded(args, std::move(loop.carried), true);
   block(body);
-  define_expanded(inst.results, b_.end_for(expand(body.yields)));
+  std::vector<ValueId> next = carried(body.yields, args);
+  define_expanded(inst.results, b_.end_for(std::move(next)), true);
 }
 
 void Lowering::lower_if(const Inst& inst) {

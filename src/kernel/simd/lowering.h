@@ -2,11 +2,13 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <vector>
 
 #include "kernel/index.h"
 #include "kernel/simd/lower.h"
+#include "kernel/simd/tiles.h"
 
 namespace weft::kernel::simd {
 
@@ -21,9 +23,10 @@ struct Layout {
 // scalar in a row
 // ("uniform") for all its lanes.
 struct Value : Lines {  // the lines when it is an index
-  enum class Form { Index, Registers } form = Form::Registers;
+  enum class Form { Index, Registers, Tiles } form = Form::Registers;
   tile::Type type;
-  // Registers: row-major, stored_rows x layout.count
+  int depth = 0;  // of the block that tiles were made in
+  // Registers: row-major, stored_rows x layout.count. Tiles: row-major, in steps of whole tiles
   int stored_rows = 1;
   Layout layout;
   std::vector<ValueId> registers;
@@ -51,10 +54,11 @@ class Lowering {
   void inst(const Inst& inst);
   void lower_for(const Inst& inst);
   void lower_if(const Inst& inst);
-  std::vector<ValueId> expand(
-      const std::vector<ValueId>& values);  // all registers of each, in its own layout
-  void define_expanded(const std::vector<ValueId>& values, std::vector<ValueId> registers);
-  const Value& in(const Inst& inst, int i) const { return values_[inst.operands[i]]; }
+  std::vector<ValueId> expand(const std::vector<ValueId>& values);  // all registers of each, in its own layout
+  std::vector<ValueId> carried(const std::vector<ValueId>& values, const std::vector<ValueId>& as);  // the same, and sums in tiles
+  void define_expanded(const std::vector<ValueId>& values, std::vector<ValueId> registers, bool carried = false);
+  const Value& in(const Inst& inst, int i) { return in_vectors(inst.operands[i]); }
+  const Value& in_vectors(ValueId v) { return values_[v].form == Value::Form::Tiles ? spread(v) : values_[v]; }
   const tile::Type& type(ValueId v) const { return f_.type(v); }
 
   // values.cpp: what a register of a tile is
@@ -100,12 +104,29 @@ class Lowering {
   Value dot(const Inst& inst);
   Value dot_in_fours(const Inst& inst);
   ValueId words_of(const Value& b, int four, int index, Layout to);
+  // tiles.cpp
+  Value dot_in_tiles(const Inst& inst);
+  std::optional<Sum> even_step(const std::vector<Sum>& rows, int every);
+  std::optional<Value> load_tiles(const Access& access, const tile::Type& type, bool right);
+  bool store_tiles(const Inst& inst);
+  Value tiles_value(const tile::Type& type, std::vector<ValueId> tiles);
+  int tile_scratch(DType dtype);
+  std::vector<ValueId> through_scratch(DType dtype, const std::vector<ValueId>& registers, int stride, const std::vector<int>& starts);
+  std::vector<ValueId> sum_tiles(ValueId v);
+  std::vector<ValueId> left_tiles(ValueId v);
+  std::vector<ValueId> right_tiles(ValueId v);
+  const Value& spread(ValueId v);
+
   Value reduce(const Inst& inst, Combine combine);
   Value scan(const Inst& inst, Combine combine);
   Value transpose(const Inst& inst);
   std::vector<ValueId> interleaved(const std::vector<ValueId>& rows);
 
   const tile::Function& f_;
+  const Machine& machine_;
+  const TileUses tiles_;
+  std::map<DType, int> scratch_;      // on-chip buffers that tiles pass through
+  std::map<ValueId, Value> spread_;   // what is in tiles, in vectors
   Builder b_;
   IndexMath math_;
   bool has_fma_ = true;
@@ -120,7 +141,7 @@ class Lowering {
 bool is_dot_in_fours(const tile::Function& function, const ssa::Inst& inst);
 
 // Which values only reach left operands of dots, through elementwise ops.
-std::vector<bool> used_by_element(const tile::Function& function);
-std::vector<bool> used_as_words(const tile::Function& function);
+std::vector<bool> used_by_element(const tile::Function& function, const Machine& machine);
+std::vector<bool> used_as_words(const tile::Function& function, const Machine& machine);
 
 }  // namespace weft::kernel::simd

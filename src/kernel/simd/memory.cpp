@@ -64,6 +64,9 @@ Value Lowering::load(const Inst& inst) {
   const tile::Type& result = type(inst.results[0]);
   const Access access{static_cast<int>(inst.imm), in(inst, 0),
                       inst.operands.size() > 1 ? &in(inst, 1) : nullptr};
+  if (tiles_.left[inst.results[0]] || tiles_.right[inst.results[0]]) {
+    if (auto tiles = load_tiles(access, result, tiles_.right[inst.results[0]])) return *std::move(tiles);
+  }
   if (words_[inst.results[0]]) {
     if (auto words = load_words(access, result)) return *std::move(words);
   }
@@ -92,6 +95,7 @@ Value Lowering::load(const Inst& inst) {
 }
 
 void Lowering::store(const Inst& inst) {
+  if (store_tiles(inst)) return;
   const Value& value = in(inst, 0);
   const Access access{static_cast<int>(inst.imm), in(inst, 1),
                       inst.operands.size() > 2 ? &in(inst, 2) : nullptr};

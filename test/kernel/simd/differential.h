@@ -60,6 +60,7 @@ struct Case {
   std::vector<std::int64_t> sizes = {};
   std::int64_t grid = 1;
   double tolerance = 0;  // relative
+  bool vectors = true;   // of all widths, beside a matrix unit
   bool groups = true;    // by groups of threads too: no store writes an element twice
   bool special = true;   // NaN and infinities among the inputs
   // Fills buffers that are not just data (indices).
@@ -106,6 +107,12 @@ inline Machine machine_of(int vector_bytes) {
   return m;
 }
 
+inline Machine matrix_machine() {
+  Machine m = machine_of(64);
+  m.has_amx_bf16 = m.has_amx_int8 = true;
+  return m;
+}
+
 inline Machine group_machine(int threads, int warp, bool shuffle) {
   Machine m;
   m.has_fma = true;
@@ -121,9 +128,10 @@ struct Way {
   Result<Function> kernel;
 };
 
-inline std::vector<Way> ways(const tile::Function& f, bool groups) {
+inline std::vector<Way> ways(const tile::Function& f, bool vectors, bool groups) {
   std::vector<Way> all;
-  for (const int bytes : {16, 32, 64}) all.push_back({std::to_string(bytes) + " byte vectors", lower_simd(f, machine_of(bytes))});
+  for (const int bytes : vectors ? std::vector<int>{16, 32, 64} : std::vector<int>{}) all.push_back({std::to_string(bytes) + " byte vectors", lower_simd(f, machine_of(bytes))});
+  all.push_back({"tiles of a matrix unit", lower_simd(f, matrix_machine())});
   if (!groups) return all;
   all.push_back({"128 threads that shuffle", lower_simt(f, group_machine(128, 32, true))});
   all.push_back({"64 threads", lower_simt(f, group_machine(64, 32, false))});
@@ -132,7 +140,7 @@ inline std::vector<Way> ways(const tile::Function& f, bool groups) {
 }
 
 inline void differential(const tile::Function& f, const Case& c) {
-  const std::vector<Way> lowerings = ways(f, c.groups);
+  const std::vector<Way> lowerings = ways(f, c.vectors, c.groups);
   const auto verified = tile::verify(f);
   ASSERT_TRUE(verified.ok()) << verified.error().what() << "\n" << ssa::print(f);
   for (unsigned seed = 1; seed <= 3; ++seed) {
