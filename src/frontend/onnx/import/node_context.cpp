@@ -24,7 +24,7 @@ std::optional<Shape> NodeContext::dims(int i) const {
   return importer_.contents(in(i));
 }
 
-Result<Shape> NodeContext::dims_or_bind(int i, const char* what, SymbolRange range) {
+Result<Shape> NodeContext::dims_or_bind(int i, const char* what, SymbolRange range, Beyond beyond) {
   if (auto known = dims(i)) return *known;
   const graph::Type t = type(i);
   if (!is_int(t.dtype)) return bad(fmt::format("{} must be an integer tensor", what));
@@ -35,7 +35,12 @@ Result<Shape> NodeContext::dims_or_bind(int i, const char* what, SymbolRange ran
   if (count > 64) return missing(fmt::format("{} with more than 64 elements known only at run time", what));
   Shape symbols;
   for (std::int64_t k = 0; k < count; ++k) symbols.push_back(fresh_symbol(what, range));
-  b.nodes(graph::Op::Bind, {in(i)}, graph::Attrs().set(graph::Attr::Shape, symbols));
+  ValueId bound = in(i);
+  if (beyond == Beyond::End) {
+    const auto end = [&](std::int64_t v) { return b.constant(Tensor::scalar_i64(DType::I64, v)); };
+    bound = b.binary(graph::Op::Min, b.binary(graph::Op::Max, b.cast(bound, DType::I64), end(range.lo)), end(range.hi));
+  }
+  b.nodes(graph::Op::Bind, {bound}, graph::Attrs().set(graph::Attr::Shape, symbols));
   return symbols;
 }
 

@@ -46,7 +46,9 @@ class NodeContext {
   // An integer operand (rank 0 or 1) as size expressions; nothing when it is not known.
   std::optional<Shape> dims(int i) const;
   // The same; an operand known only at run time is bound to new symbols (`count` of them, -1: from its static shape).
-  Result<Shape> dims_or_bind(int i, const char* what, SymbolRange range = kAnyInteger);
+  // Beyond the range is an error of the run, or, where operators say so, as good as its ends.
+  enum class Beyond : std::uint8_t { Wrong, End };
+  Result<Shape> dims_or_bind(int i, const char* what, SymbolRange range = kAnyInteger, Beyond beyond = Beyond::Wrong);
   static constexpr SymbolRange kAnyInteger{-(std::int64_t{1} << 40), std::int64_t{1} << 40, 1};
   // As plain integers; not known: unsupported ("axes known only at run time").
   Result<std::vector<std::int64_t>> ints(int i, const char* what) const;

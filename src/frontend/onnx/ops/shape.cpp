@@ -435,8 +435,8 @@ Result<void> slice(NodeContext& c) {
   Shape starts, ends;
   std::vector<std::int64_t> axes, steps;
   if (c.opset() >= 10) {
-    starts = WEFT_TRY(c.dims_or_bind(1, "starts"));
-    ends = WEFT_TRY(c.dims_or_bind(2, "ends"));
+    starts = WEFT_TRY(c.dims_or_bind(1, "starts", NodeContext::kAnyInteger, NodeContext::Beyond::End));
+    ends = WEFT_TRY(c.dims_or_bind(2, "ends", NodeContext::kAnyInteger, NodeContext::Beyond::End));
     if (c.has(3)) axes = WEFT_TRY(c.ints(3, "axes"));
     if (c.has(4)) {
       auto known = c.ints(4, "steps");
