@@ -40,7 +40,7 @@ std::string text_of(const Machine& m) {
   const Rates& r = m.rates;
   return fmt::format("{} {} {} {} {} {} {} {} {} {} {}", m.name, m.arch, m.vector_bits, m.vector_registers, m.cores, m.cache_line,
                      m.l1_bytes, m.l2_bytes, m.l3_bytes,
-                     fmt::join({r.ghz, r.fmas, r.l1_gbytes, r.l2_gbytes, r.l3_gbytes, r.memory_gbytes, r.all_gbytes, r.dispatch_us}, " "),
+                     fmt::join({r.ghz, r.fmas, r.dot2s, r.l1_gbytes, r.l2_gbytes, r.l3_gbytes, r.memory_gbytes, r.all_gbytes, r.dispatch_us}, " "),
                      fmt::join(m.features, ","));
 }
 

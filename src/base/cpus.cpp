@@ -82,6 +82,14 @@ std::string joined(const std::vector<std::string>& words) {
 
 }  // namespace
 
+// Where matrix units do such products, vectors have been seen to do one in four cycles of theirs; elsewhere as many as
+// multiply-adds.
+double Machine::dot2s() const {
+  constexpr double kBesideMatrices = 0.25;
+  if (!has_avx512_bf16) return 0;
+  return rates.dot2s > 0 ? rates.dot2s : rates.fmas * (has_amx_bf16 ? kBesideMatrices : 1);
+}
+
 bool Machine::has(std::string_view feature) const {
   return std::find(features.begin(), features.end(), feature) != features.end();
 }

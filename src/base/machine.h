@@ -16,6 +16,7 @@ namespace weft {
 struct Rates {
   double ghz = 2.5;           // sustained clock
   double fmas = 2;            // multiply-adds of vectors a cycle
+  double dot2s = 0;           // dots of bf16 in pairs, of vectors, a cycle; 0: what machines with such a unit do
   double l1_gbytes = 250;     // GB/s that loads read from each level
   double l2_gbytes = 100;
   double l3_gbytes = 30;
@@ -56,6 +57,8 @@ struct Machine {
   int f32_lanes() const { return vector_bits / 32; }
   int lanes(int element_bits) const { return element_bits > 0 ? vector_bits / element_bits : 1; }
   bool has_groups() const { return group_threads > 1; }
+  // Dots of bf16 in pairs a cycle, of a unit made for them; 0: there is none.
+  double dot2s() const;
   bool has(std::string_view feature) const;
 };
 

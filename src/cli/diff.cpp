@@ -18,7 +18,7 @@
 #include "cli/options.h"
 #include "cli/reproducer.h"
 #include "cli/table.h"
-#include "schedule/attention.h"
+#include "schedule/choices.h"
 
 namespace weft::cli {
 namespace {
@@ -192,7 +192,7 @@ Result<bool> find_difference(const Model& model, const Tensors& inputs, const Di
   }
   compiler::Options options = WEFT_TRY(compiler_options(compile_options(a)));
   Graph g = WEFT_TRY(transform::optimize(*model.state->graph(), options.passes));
-  const loop::Partition partition = WEFT_TRY(loop::lower(g, schedule::attention_chooser(options.machine)));
+  const loop::Partition partition = WEFT_TRY(loop::lower(g, schedule::lowering_choices(options.machine)));
   const std::vector<ValueId> watched = made_values(g, partition);
   for (const transform::Pass& pass : transform::passes()) options.passes.off.push_back(pass.name);  // they ran already
   const Tensors plain = WEFT_TRY(run_compiled(g, inputs, options, a.threads));

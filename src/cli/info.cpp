@@ -18,7 +18,7 @@
 #include "frontend/onnx/reader/reader.h"
 #include "frontend/onnx/reader/validate.h"
 #include "loop/lower/lower.h"
-#include "schedule/attention.h"
+#include "schedule/choices.h"
 
 namespace weft::cli {
 namespace {
@@ -165,7 +165,7 @@ Result<void> add_control(const graph::Graph& graph, const graph::Node& node, con
 
 Result<Work> work_of(const graph::Graph& graph, const Bindings& bindings) {
   Work total;
-  for (const loop::Step& step : WEFT_TRY(loop::lower(graph, schedule::attention_chooser(host_machine()))).steps) {
+  for (const loop::Step& step : WEFT_TRY(loop::lower(graph, schedule::lowering_choices(host_machine()))).steps) {
     if (step.kind != loop::Step::Kind::Kernel) {
       WEFT_TRY(add_control(graph, graph.node(step.node), bindings, total));
       continue;

@@ -8,7 +8,7 @@
 #include "cli/table.h"
 #include "compile/tuned.h"
 #include "loop/lower/lower.h"
-#include "schedule/attention.h"
+#include "schedule/choices.h"
 
 namespace weft::cli {
 namespace {
@@ -24,7 +24,7 @@ const char* kind_name(loop::LoopKind kind) {
 
 Result<void> collect(const graph::Graph& graph, const compiler::Options& options, std::vector<KernelSchedule>& into) {
   const Machine& machine = options.target ? options.target->machine() : options.machine;
-  loop::Partition partition = WEFT_TRY(loop::lower(graph, schedule::attention_chooser(machine)));
+  loop::Partition partition = WEFT_TRY(loop::lower(graph, schedule::lowering_choices(machine)));
   for (loop::Step& step : partition.steps) {
     if (step.kind != loop::Step::Kind::Kernel) {
       for (const auto& region : graph.node(step.node).regions) WEFT_TRY(collect(*region, options, into));

@@ -7,6 +7,7 @@
 #include "compile/limits.h"
 #include "compile/plan_builder.h"
 #include "runtime/pool.h"
+#include "schedule/products.h"
 
 namespace weft::compiler {
 
@@ -71,7 +72,9 @@ Result<void> build(const graph::Graph& graph, const Options& options, Compiled& 
   std::shared_ptr<const graph::Graph> optimised;
   {
     Clock clock(report.transform_ms);
-    optimised = std::make_shared<graph::Graph>(WEFT_TRY(transform::optimize(graph, options.passes)));
+    transform::PassOptions passes = options.passes;
+    if (!passes.products) passes.products = schedule::product_chooser(options.target ? options.target->machine() : options.machine);
+    optimised = std::make_shared<graph::Graph>(WEFT_TRY(transform::optimize(graph, passes)));
   }
   for (const graph::Node& node : optimised->nodes()) report.prims += node.op != graph::Op::Constant;
   KernelSet kernels(options, report);

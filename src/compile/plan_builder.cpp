@@ -9,7 +9,7 @@
 #include "cost/cost.h"
 #include "loop/lower/fuse.h"
 #include "runtime/custom.h"
-#include "schedule/attention.h"
+#include "schedule/choices.h"
 
 namespace weft::compiler {
 
@@ -46,7 +46,7 @@ class PlanBuilder {
   Result<std::shared_ptr<Plan>> run() {
     {
       Clock clock(context_.report.lower_ms);
-      partition_ = WEFT_TRY(loop::lower(g_, schedule::attention_chooser(context_.kernels.machine())));
+      partition_ = WEFT_TRY(loop::lower(g_, schedule::lowering_choices(context_.kernels.machine())));
     }
     plan_->name = g_.name;
     plan_->facts = g_.facts;

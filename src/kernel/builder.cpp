@@ -217,10 +217,10 @@ ValueId Builder::bitcast(ValueId x, DType dtype) {
 
 ValueId Builder::ldexp(ValueId x, ValueId n) { return append(Op::Ldexp, {x, n}, {type(x)})[0]; }
 
-ValueId Builder::words(ValueId bytes) {
-  const int lanes = type(bytes).lanes() / 4;
+ValueId Builder::words(ValueId elements) {
   const Type word = Type::scalar(DType::I32);
-  return append(Op::Words, {bytes}, {lanes == 1 ? word : Type::vector(word.dtype, lanes)})[0];
+  const int lanes = type(elements).lanes() * bits(type(elements).dtype) / bits(word.dtype);
+  return append(Op::Words, {elements}, {lanes == 1 ? word : Type::vector(word.dtype, lanes)})[0];
 }
 
 ValueId Builder::dot4(ValueId a, ValueId b, ValueId sum) {
@@ -239,6 +239,10 @@ void Builder::store_tile(int buffer, ValueId tile, ValueId index, ValueId stride
 
 ValueId Builder::multiply_tiles(ValueId a, ValueId b, ValueId sum) {
   return append(Op::MultiplyTiles, {a, b, sum}, {type(sum)})[0];
+}
+
+ValueId Builder::dot2(ValueId a, ValueId b, ValueId sum) {
+  return append(Op::Dot2, {a, b, sum}, {type(sum)})[0];
 }
 
 ValueId Builder::load(int buffer, ValueId index, int lanes, ValueId mask) {

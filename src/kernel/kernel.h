@@ -80,12 +80,13 @@ class Builder : public ssa::FunctionBuilder {
   ValueId bitcast(ValueId x, DType dtype);
   ValueId ldexp(ValueId x, ValueId n);
   ValueId multiply_matrix(ValueId a, ValueId b, ValueId sum);
-  ValueId words(ValueId bytes);
+  ValueId words(ValueId elements);
   ValueId dot4(ValueId a, ValueId b, ValueId sum);
   ValueId zero_tile(DType dtype);
   ValueId load_tile(int buffer, ValueId index, ValueId stride);
   void store_tile(int buffer, ValueId tile, ValueId index, ValueId stride);
   ValueId multiply_tiles(ValueId a, ValueId b, ValueId sum);
+  ValueId dot2(ValueId a, ValueId b, ValueId sum);
   ValueId select(ValueId c, ValueId a, ValueId b) { return scalar(ScalarOp::Select, {c, a, b}); }
   ValueId add(ValueId a, ValueId b) { return scalar(ScalarOp::Add, {a, b}); }
   ValueId sub(ValueId a, ValueId b) { return scalar(ScalarOp::Sub, {a, b}); }

@@ -198,15 +198,20 @@ class Verifier {
         return f_.warp == 32 ? result(i, operand(i, 2)) : bad(i, "a warp of 32 is needed");
       }
       case Op::Words: {
-        const Type& bytes = operand(i, 0);
-        const bool fits = bytes.rank == 1 && bits(bytes.dtype) == 8 && is_int(bytes.dtype) && bytes.lanes() % 4 == 0;
-        if (!fits) return bad(i, "bytes in fours are needed");
+        const Type& from = operand(i, 0);
+        const bool narrow = (bits(from.dtype) == 8 && is_int(from.dtype)) || from.dtype == DType::BF16;
         const Type word = Type::scalar(DType::I32);
-        return result(i, bytes.lanes() == 4 ? word : Type::vector(word.dtype, bytes.lanes() / 4));
+        const int steps = bits(word.dtype) / bits(from.dtype);
+        if (from.rank != 1 || !narrow || from.lanes() % steps != 0) return bad(i, "bytes in fours or bf16 in pairs are needed");
+        return result(i, from.lanes() == steps ? word : Type::vector(word.dtype, from.lanes() / steps));
       }
       case Op::Dot4:
         if (operand(i, 2).dtype != DType::I32) return bad(i, "i32 is needed");
         if (operand(i, 0) != operand(i, 2) || operand(i, 1) != operand(i, 2)) return bad(i, "operands of one type are needed");
+        return result(i, operand(i, 2));
+      case Op::Dot2:
+        if (operand(i, 2).dtype != DType::F32) return bad(i, "a sum in f32 is needed");
+        if (operand(i, 0) != operand(i, 2).with(DType::I32) || operand(i, 1) != operand(i, 0)) return bad(i, "words for each lane are needed");
         return result(i, operand(i, 2));
       case Op::Check:
         return operand(i, 0).dtype == DType::Bool ? Result<void>() : bad(i, "a bool is needed");

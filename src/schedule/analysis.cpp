@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "loop/bytes.h"
+#include "loop/words.h"
 #include "loop/linear.h"
 
 namespace weft::schedule {
@@ -124,7 +124,8 @@ class Walker {
     const loop::Expr& v = g_.expr(s.value);
     leaf.product = s.kind == Stmt::Kind::Update && s.combine == Combine::Sum && v.op == Op::Mul &&
                    !path_.empty() && g_.loops[path_.back()].kind == LoopKind::Reduce;
-    leaf.bytes = leaf.product && loop::byte_product(g_, s) && loop::in_word(g_, path_.back());
+    const auto words = leaf.product ? loop::word_product(g_, s) : std::nullopt;
+    if (words && g_.loops[path_.back()].extent.is(words->steps)) leaf.word = words->steps;
     if (leaf.product) {
       leaf.lhs = loops_of(v.args[0]);
       leaf.rhs = loops_of(v.args[1]);

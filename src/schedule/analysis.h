@@ -43,7 +43,7 @@ struct Leaf {
   std::vector<Access> accesses;
   std::int64_t operations = 0;
   bool product = false;        // update t sum= a * b
-  bool bytes = false;          // of a product: of bytes, in words
+  int word = 0;                // of a product: steps that are taken in one word; 0: none
   std::vector<bool> lhs, rhs;  // of a product: the loops that a and b depend on
   double points = 1;           // at the likely sizes
 };

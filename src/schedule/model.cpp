@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kIssued = 4;         // instructions a cycle
 constexpr double kLoopInstructions = 3;  // of one iteration: count, compare, branch
-constexpr double kWordOperations = 8;  // for a dot of four bytes, without a unit for it
+constexpr double kWordOperations = 8, kPairOperations = 5;  // for a dot of four bytes, of two bf16, without a unit for it
 constexpr double kRowAddresses = 8;      // registers for the addresses of rows that are masked
 constexpr double kMaskInstructions = 5;  // to make the mask of a vector
 constexpr double kScalarLoad = 0.5;   // cycles at least
@@ -97,7 +97,8 @@ class Model {
       const double area = m_.has_groups() ? group_vectors(lane, rows, lanes) : rows * vectors;
       const double arithmetic = operations(leaf) * area / m_.rates.fmas;
       const double loads = load_cycles(leaf, lane, vectors, trips) + spill_cycles(leaf, rows, vectors);
-      double cycles = std::max(arithmetic, (operations(leaf) * area + loads + overhead(leaf)) / kIssued);
+      const double issued = in_word(leaf) ? std::min(operations(leaf), kWordOperations) : operations(leaf);
+      double cycles = std::max(arithmetic, (issued * area + loads + overhead(leaf)) / kIssued);
       const LoopId inner = innermost(leaf);
       const bool chained = leaf.stmt->kind == Stmt::Kind::Update && inner >= 0 && g_.loops[inner].kind == LoopKind::Reduce &&
                            !r_.loops[inner].unrolled;
@@ -124,6 +125,7 @@ class Model {
   }
 
   double operations(const Leaf& leaf) const {
+    if (in_word(leaf) && leaf.word == 2) return m_.dot2s() > 0 ? m_.rates.fmas / m_.dot2s() : kPairOperations;
     if (in_word(leaf)) return m_.has_vnni ? 1 : kWordOperations;
     return static_cast<double>(leaf.operations) - (leaf.product && m_.has_fma ? 1 : 0);
   }

@@ -25,7 +25,7 @@ struct LoopPlan {
   bool unrolled = false;   // its steps are written out; of a loop that is short and not tiled
   bool apart = false;      // of rows: what is done with their sums is done row by row, from on-chip memory
   bool masked = false;     // whole tiles run the masked code of the last one: where masks are rare and code is long
-  bool in_word = false;    // its four steps are one of a dot of bytes
+  bool in_word = false;    // its steps are one of a dot of words
   int depth = 1;           // of a reduce loop that is not tiled: steps of its product that are one dot of tiles
 };
 

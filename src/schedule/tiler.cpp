@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#include "loop/bytes.h"
+#include "loop/words.h"
 #include "schedule/code.h"
 #include "schedule/tiles.h"
 
@@ -196,12 +196,12 @@ int Tiler::most_rows(LoopId rows) const {
   return most;
 }
 
-// Products of bytes in words: one operand is a word of each row, the other has a word in each lane.
+// Products in words: one operand is a word of each row, the other has a word in each lane.
 void Tiler::words(Record& r) const {
   if (m_.has_groups()) return;
   for (const Leaf& leaf : a_.leaves) {
     const LoopId lane = lane_of(leaf);
-    if (!leaf.bytes || lane < 0 || g_.loops[lane].kind != LoopKind::Parallel || leaf.lhs[lane] == leaf.rhs[lane]) continue;
+    if (leaf.word == 0 || lane < 0 || g_.loops[lane].kind != LoopKind::Parallel || leaf.lhs[lane] == leaf.rhs[lane]) continue;
     const std::vector<bool>& in_lanes = leaf.lhs[lane] ? leaf.lhs : leaf.rhs;
     const bool rows_apart = std::all_of(leaf.loops.begin(), leaf.loops.end(), [&](LoopId l) {
       return r.loops[l].axis != 0 || (g_.loops[l].kind == LoopKind::Parallel && !in_lanes[l]);
@@ -260,13 +260,13 @@ bool Tiler::fits_on_chip(const Record& r) const {
   return bytes <= static_cast<double>(m_.shared_bytes);
 }
 
-// Whether the operand that runs over the lanes has the four bytes of each lane side by side.
+// Whether the operand that runs over the lanes has the steps of a word of each lane side by side.
 bool Tiler::words_lie_ready(const Record& r, const Leaf& leaf, LoopId lane) const {
   for (const Access& access : leaf.accesses) {
     if (access.strides[lane] == Stride::None) continue;
     if (r.maps[access.param].panel > 0) return r.maps[access.param].inner >= 0;
     const loop::Affine address = loop::address(g_, access.param, access.at);
-    return address.valid && address.coefficient(leaf.loops.back()).is(1) && address.coefficient(lane).is(loop::kBytesInWord);
+    return address.valid && address.coefficient(leaf.loops.back()).is(1) && address.coefficient(lane).is(leaf.word);
   }
   return false;
 }
@@ -286,7 +286,7 @@ void Tiler::pack(Record& r, int panel) const {
         continue;
       }
       const auto& loops = product_.leaf->loops;
-      if (product_.leaf->bytes && e.op == loop::Op::Index && e.id == loops.back()) map.inner = static_cast<int>(i);
+      if (product_.leaf->word > 0 && e.op == loop::Op::Index && e.id == loops.back()) map.inner = static_cast<int>(i);
       const std::size_t depth =
           e.op == loop::Op::Index
               ? std::find(loops.begin(), loops.end(), e.id) - loops.begin() + 1
@@ -407,7 +407,7 @@ double Tiler::cached_row_steps(const Record& r, const Choice& c) const {
   if (!outer() || !c.rows) return 1;
   const Leaf& leaf = *product_.leaf;
   const std::vector<bool>& on = leaf.lhs[product_.lanes] ? leaf.rhs : leaf.lhs;
-  double bytes = r.loops[*c.rows].tile * (leaf.bytes ? 1.0 : 4.0);
+  double bytes = r.loops[*c.rows].tile * (leaf.word > 0 ? 4.0 / leaf.word : 4.0);
   for (LoopId l : leaf.loops) {
     if (on[l] && g_.loops[l].kind == LoopKind::Reduce) bytes *= a_.extents[l];
   }

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "base/log.h"
 #include "graph/rewrite.h"
+#include "transform/narrow.h"
 #include "transform/passes.h"
 
 namespace weft::transform {
@@ -87,19 +87,6 @@ Result<Quantised> quantised(const Tensor& w, const Channels& c) {
   return q;
 }
 
-// To bf16, to nearest even.
-Result<Tensor> rounded(const Tensor& w) {
-  Tensor narrow = WEFT_TRY(Tensor::empty(DType::BF16, w.shape()));
-  const auto* x = static_cast<const float*>(w.data());
-  auto* to = static_cast<std::uint16_t*>(narrow.mutable_data());
-  for (std::int64_t i = 0; i < w.size(); ++i) {
-    const auto bits = std::bit_cast<std::uint32_t>(x[i]);
-    const std::uint32_t nearest = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-    to[i] = static_cast<std::uint16_t>(std::isnan(x[i]) ? (bits >> 16) | 0x40 : nearest);
-  }
-  return narrow;
-}
-
 bool all_finite(const Tensor& w) {
   const auto* x = static_cast<const float*>(w.data());
   return std::all_of(x, x + w.size(), [](float v) { return std::isfinite(v); });
@@ -130,7 +117,7 @@ class Narrower {
   }
 
   static ValueId as_bf16(const RewriteContext& c, const Tensor& w) {
-    auto narrow = rounded(w);
+    auto narrow = rounded_to_bf16(w, false);
     if (!narrow.ok()) return failed(c, narrow.error());
     return product(c, c.builder.constant(*narrow));
   }

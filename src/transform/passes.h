@@ -19,11 +19,15 @@ Result<graph::Graph> split_contractions(const graph::Graph& graph, const PassOpt
 Result<graph::Graph> choose_layouts(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> split_sums(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> narrow_weights(const graph::Graph& graph, const PassOptions& options);
+Result<graph::Graph> round_products(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> split_phases(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> winograd(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> expand_data_sizes(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> widen(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> merge_equal(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> remove_dead(const graph::Graph& graph, const PassOptions& options);
+
+// The product that a dot or convolution of f32 is, whose weights are not batched.
+std::optional<ProductShape> product_shape(const graph::Graph& graph, const graph::Node& node);
 
 }  // namespace weft::transform

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "transform/products.h"
 
 namespace weft::transform {
 
@@ -27,6 +28,7 @@ struct PassOptions {
   PassOptions();
   Precision precision = Precision::Highest;
   Weights weights = Weights::F32;    // as they are in the model
+  ProductChooser products;           // what the machine gains by products of bf16; none: nothing
   std::vector<std::string> off;      // passes by name that do not run
   int limit = -1;                    // at most this many passes run, in order (bisection); -1: all
   std::size_t fold_bytes = 256 << 20;  // constants that folding may make, in all

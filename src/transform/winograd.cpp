@@ -28,8 +28,9 @@ struct Sizes {
   double positions, channels, outputs;
 };
 
-double direct_cost(const Sizes& s) {
-  return 2 * 9 * s.positions * s.channels * s.outputs + kWeightByte * 4 * 9 * s.channels * s.outputs;
+// `gain`: of the fastest way to compute it directly.
+double direct_cost(const Sizes& s, double gain) {
+  return (2 * 9 * s.positions * s.channels * s.outputs + kWeightByte * 4 * 9 * s.channels * s.outputs) / gain;
 }
 
 double winograd_cost(const Sizes& s, const Winograd& form) {
@@ -50,11 +51,15 @@ bool fits(const RewriteContext& c) {
 }
 
 // The cheapest form whose tiles fill the result; null: none is worth it.
-const Winograd* choose(const RewriteContext& c) {
+const Winograd* choose(const RewriteContext& c, const PassOptions& options) {
   const Shape& y = c.from.type(c.node.results[0]).shape;
   const DimFacts& facts = c.from.facts;
   const Sizes sizes{likely_size(y[0]) * likely_size(y[1]) * likely_size(y[2]), likely_size(c.from.type(c.node.operands[0]).shape[3]), likely_size(y[3])};
-  double best = direct_cost(sizes) / kGain;
+  double gain = 1;
+  if (options.precision == Precision::Medium && options.products) {
+    if (const auto shape = product_shape(c.from, c.node)) gain = options.products(*shape, facts).gain;
+  }
+  double best = direct_cost(sizes, gain) / kGain;
   const Winograd* chosen = nullptr;
   for (const std::int64_t m : {2, 4}) {
     const bool whole = facts.simplify(mod(y[1], m)).is(0) && facts.simplify(mod(y[2], m)).is(0);
@@ -71,9 +76,9 @@ const Winograd* choose(const RewriteContext& c) {
 
 Result<Graph> winograd(const Graph& graph, const PassOptions& options) {
   if (options.precision == Precision::Highest) return graph;
-  return graph::Rewriter([](const RewriteContext& c) -> std::optional<std::vector<ValueId>> {
+  return graph::Rewriter([&](const RewriteContext& c) -> std::optional<std::vector<ValueId>> {
            if (!fits(c)) return std::nullopt;
-           const Winograd* form = choose(c);
+           const Winograd* form = choose(c, options);
            if (form == nullptr) return std::nullopt;
            auto weights = graph::winograd_weights(*c.from.constant(c.node.operands[1]), *form);
            if (!weights.ok()) {

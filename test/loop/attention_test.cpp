@@ -39,7 +39,7 @@ void expect_near(const Tensor& got, const Tensor& want, const std::string& about
 
 void check(const AttentionCase& c, std::int64_t block, const AttentionInputs& in) {
   const graph::Graph g = weft::testing::attention_graph(c);
-  auto partition = lower(g, blocks_of(block));
+  auto partition = lower(g, {blocks_of(block)});
   ASSERT_TRUE(partition.ok());
   ASSERT_EQ(partition->steps.size(), 1u) << graph::print(g);
   const Step* step = the_step(*partition);
@@ -123,7 +123,7 @@ TEST(Attention, NotWhereScoresAreUsed) {
   graph::Graph g = weft::testing::attention_graph({});
   const graph::ValueId y = g.outputs()[0], p = g.def(y)->operands[0];
   g.set_outputs({y, p});
-  auto partition = lower(g, blocks_of(4));
+  auto partition = lower(g, {blocks_of(4)});
   ASSERT_TRUE(partition.ok());
   EXPECT_EQ(the_step(*partition), nullptr);
 }

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "loop/lower/lower.h"
-#include "schedule/attention.h"
+#include "schedule/choices.h"
 #include "schedule/schedule.h"
 #include "tile/lower.h"
 
@@ -54,7 +54,7 @@ void check(const AttentionCase& c, const AttentionInputs& in) {
   const Bindings bindings{{"b", in.batch}, {"n", in.rows}, {"m", in.keys}};
   for (const int bits : {128, 256, 512}) {
     const Machine machine = machine_of(bits);
-    auto partition = loop::lower(g, schedule::attention_chooser(machine));
+    auto partition = loop::lower(g, schedule::lowering_choices(machine));
     ASSERT_TRUE(partition.ok());
     ASSERT_EQ(partition->steps.size(), 1u);
     const loop::Step& step = partition->steps[0];

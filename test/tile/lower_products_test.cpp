@@ -105,6 +105,27 @@ TEST(Lower, DotOfBytesTakesWords) {
   EXPECT_NE(ssa::print(lowered->function).find(": i8[4,"), std::string::npos) << ssa::print(lowered->function);
 }
 
+constexpr const char* kPairDot = R"(group "dot"
+  param p0: input bf16[M, 10]
+  param p1: input bf16[5, 2, N] const
+  param p2: output f32[M, N]
+  parallel i0: M { parallel i1: N {
+    local t0: f32 = f32(0)
+    reduce i2: 5 { reduce i3: 2 { update t0 sum= cast.f32(p0[i0, i2 * 2 + i3]) * cast.f32(p1[i2, i3, i1]) } }
+    store p2[i0, i1] = t0
+  } })";
+
+TEST(Lower, DotOfPairs) {
+  for (int m : {1, 3, 14, 40}) {
+    for (int n : {1, 5, 32, 50}) check(replace(kPairDot, {{"M", m}, {"N", n}}).c_str(), {}, 0, 0.001);
+  }
+  auto g = loop::parse(replace(kPairDot, {{"M", 40}, {"N", 64}}));
+  ASSERT_TRUE(g.ok()) << g.error().what();
+  const auto s = schedule::schedule(*g, machine(512, 32), {});
+  EXPECT_TRUE(s.variants.back().record.loops[3].in_word) << s.why;
+  EXPECT_EQ(s.variants.back().record.maps[1].inner, 1) << s.why;
+}
+
 // A convolution whose rows read past the edge, and whose operand on the lanes is not constant.
 TEST(Lower, ConvolutionOfBytes) {
   check(R"(group "conv"

@@ -60,6 +60,7 @@ Isa isa_of(const llvm::TargetMachine& machine, const TargetDesc& target) {
   isa.avx2 = subtarget.checkFeatures("+avx2") || isa.avx512;
   isa.vnni = isa.avx512 && subtarget.checkFeatures("+avx512vnni");
   isa.amx = subtarget.checkFeatures("+amx-bf16") && subtarget.checkFeatures("+amx-int8");
+  isa.bf16_pairs = isa.avx512 && subtarget.checkFeatures("+avx512bf16");
   isa.vnni_vex = subtarget.checkFeatures("+avxvnni");
   isa.f16c = subtarget.checkFeatures("+f16c") || isa.avx512;
   return isa;

@@ -191,13 +191,14 @@ class Emitter {
     return {};
   }
 
-  // ---- bytes in words ----
+  // ---- narrow elements in words ----
   void words(const ssa::Inst& i) {
     const std::string word = d_.unsigned_type(DType::I32, 1);
+    const int width = bits(dtype(i.operands[0])), steps = 32 / width, mask = (1 << width) - 1;
     define_lanes(i.results[0], [&](int l) {
       std::string s;
-      for (int k = 0; k < 4; ++k) {
-        s += fmt::format("{}((({})({}) & 255u) << {})", k == 0 ? "" : " | ", word, lane(i.operands[0], 4 * l + k), 8 * k);
+      for (int k = 0; k < steps; ++k) {
+        s += fmt::format("{}((({})({}) & {}u) << {})", k == 0 ? "" : " | ", word, lane(i.operands[0], steps * l + k), mask, width * k);
       }
       return fmt::format("({})({})", d_.type(DType::I32, 1), s);
     });
@@ -210,6 +211,15 @@ class Emitter {
     define(i.results[0], [&](int c, int, int w) {
       const std::string x[] = {ref(i.operands[0], c), ref(i.operands[1], c), ref(i.operands[2], c)};
       return fill(form, DType::I32, w, x);
+    });
+  }
+
+  void dot2(const ssa::Inst& i) {
+    constexpr const char* form =
+        "fma(as_$T($0 << 16), as_$T($1 << 16), fma(as_$T($0 & (int)0xffff0000), as_$T($1 & (int)0xffff0000), $2))";
+    define(i.results[0], [&](int c, int, int w) {
+      const std::string x[] = {ref(i.operands[0], c), ref(i.operands[1], c), ref(i.operands[2], c)};
+      return fill(form, DType::F32, w, x);
     });
   }
 
@@ -416,6 +426,8 @@ class Emitter {
         return words(i), Result<void>();
       case Op::Dot4:
         return dot4(i), Result<void>();
+      case Op::Dot2:
+        return dot2(i), Result<void>();
       case Op::Check:
         return check(i), Result<void>();
       case Op::For:

@@ -226,10 +226,16 @@ class Interpreter {
 
   void words(const ssa::Inst& i, int thread) {
     const ValueId r = i.results[0];
-    const Scalar* bytes = lanes(i.operands[0], thread);
+    const ValueId from = i.operands[0];
+    const Scalar* elements = lanes(from, thread);
+    const int width = bits(dtype(from)), steps = 32 / width;
     for (int lane = 0; lane < count(r); ++lane) {
       std::uint32_t word = 0;
-      for (int k = 0; k < 4; ++k) word |= (static_cast<std::uint32_t>(bytes[4 * lane + k].i) & 0xff) << (8 * k);
+      for (int k = 0; k < steps; ++k) {
+        const Scalar& x = elements[steps * lane + k];
+        const std::uint32_t code = is_float(dtype(from)) ? encode_float(dtype(from), x.f) : static_cast<std::uint32_t>(x.i);
+        word |= (code & ((1U << width) - 1)) << (width * k);
+      }
       lanes(r, thread)[lane] = {0, static_cast<std::int32_t>(word)};
     }
   }
@@ -290,6 +296,22 @@ class Interpreter {
       result.push_back(whole ? Scalar{0, static_cast<std::int32_t>(total.i)} : Scalar{flushed(static_cast<float>(total.f)), 0});
     }
     std::copy(result.begin(), result.end(), lanes(i.results[0], 0));
+  }
+
+  // As x86's unit does it.
+  void dot2(const ssa::Inst& i, int thread) {
+    const auto normal = [](float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0F, x) : x; };
+    const ValueId r = i.results[0];
+    for (int lane = 0; lane < count(r); ++lane) {
+      const auto a = static_cast<std::uint32_t>(lanes(i.operands[0], thread)[lane].i);
+      const auto b = static_cast<std::uint32_t>(lanes(i.operands[1], thread)[lane].i);
+      float sum = normal(static_cast<float>(lanes(i.operands[2], thread)[lane].f));
+      for (const int shift : {0, 16}) {  // the upper elements first
+        const auto element = [&](std::uint32_t word) { return normal(std::bit_cast<float>((word << shift) & 0xffff0000U)); };
+        sum = normal(std::fma(element(a), element(b), sum));
+      }
+      lanes(r, thread)[lane] = {sum, 0};
+    }
   }
 
   Result<void> check(const ssa::Inst& i, int thread) {
@@ -412,6 +434,8 @@ class Interpreter {
         return words(i, thread), Result<void>();
       case Op::Dot4:
         return dot4(i, thread), Result<void>();
+      case Op::Dot2:
+        return dot2(i, thread), Result<void>();
       case Op::Check:
         return check(i, thread);
       default:

@@ -22,7 +22,7 @@ Value Lowering::dot(const Inst& inst) {
   const Value &a = in(inst, 0), &b = in(inst, 1), &acc = in(inst, 2);
   const tile::Type& result = type(inst.results[0]);
   const Layout to = layout(inst.results[0]);
-  if (to.lanes > 0 && is_dot_in_fours(f_, inst)) return dot_in_fours(inst);
+  if (const int steps = steps_in_word(inst); to.lanes > 0 && steps > 0) return dot_in_words(inst, steps);
   const int rows = result.shape[0], depth = a.column_count();
   std::vector<ValueId> sums;
   for (int row = 0; row < rows; ++row) {
@@ -42,37 +42,40 @@ Value Lowering::dot(const Inst& inst) {
   return registers_value(result, rows, to, std::move(sums));
 }
 
-// As dot(), with four steps of k in a word: of a row of a in a scalar, of the columns of b in the lanes.
-Value Lowering::dot_in_fours(const Inst& inst) {
+// As dot(), with several steps of k in a word: of a row of a in a scalar, of the columns of b in the lanes.
+Value Lowering::dot_in_words(const Inst& inst, int steps) {
   const Value &a = in(inst, 0), &b = in(inst, 1), &acc = in(inst, 2);
   const tile::Type& result = type(inst.results[0]);
   const Layout to = layout(inst.results[0]);
-  const int rows = result.shape[0], fours = a.column_count() / 4;
-  const bool left_unsigned = a.type.dtype == DType::U8;
+  const int rows = result.shape[0], words = a.column_count() / steps;
+  const auto add = [&](ValueId left, ValueId right, ValueId sum) {
+    if (steps == 2) return b_.dot2(left, right, sum);
+    return a.type.dtype == DType::U8 ? b_.dot4(left, right, sum) : b_.dot4(right, left, sum);
+  };
   std::vector<ValueId> sums;
   for (int row = 0; row < rows; ++row) {
     for (int i = 0; i < to.count; ++i) sums.push_back(at(acc, row, i, to));
   }
-  for (int four = 0; four < fours; ++four) {
+  for (int word = 0; word < words; ++word) {
     std::vector<ValueId> right;
-    for (int i = 0; i < to.count; ++i) right.push_back(words_of(b, four, i, to));
+    for (int i = 0; i < to.count; ++i) right.push_back(words_of(b, word, i, to, steps));
     for (int row = 0; row < rows; ++row) {
-      const ValueId left = b_.splat(b_.words(at(a, row, four, {4, fours})), to.lanes);
+      const ValueId left = b_.splat(b_.words(at(a, row, word, {steps, words})), to.lanes);
       for (int i = 0; i < to.count; ++i) {
         ValueId& sum = sums[row * to.count + i];
-        sum = left_unsigned ? b_.dot4(left, right[i], sum) : b_.dot4(right[i], left, sum);
+        sum = add(left, right[i], sum);
       }
     }
   }
   return registers_value(result, rows, to, std::move(sums));
 }
 
-ValueId Lowering::words_of(const Value& b, int four, int index, Layout to) {
-  if (b.words) return b.registers[four * to.count + index];
-  const ValueId bytes = assemble(4 * to.lanes, [&](int byte) {
-    return element(b, 4 * four + byte % 4, index * to.lanes + byte / 4);
+ValueId Lowering::words_of(const Value& b, int word, int index, Layout to, int steps) {
+  if (b.words) return b.registers[word * to.count + index];
+  const ValueId elements = assemble(steps * to.lanes, [&](int k) {
+    return element(b, steps * word + k % steps, index * to.lanes + k / steps);
   });
-  return b_.words(bytes);
+  return b_.words(elements);
 }
 
 Value Lowering::reduce(const Inst& inst, Combine combine) {

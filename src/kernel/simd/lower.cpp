@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "kernel/simd/lowering.h"
+#include "loop/words.h"
 
 namespace weft::kernel {
 namespace simd {
@@ -35,7 +36,7 @@ std::vector<bool> used_by_element(const tile::Function& function, const Machine&
     for (const ssa::Block& region : inst.regions)
       mark(region.args, whole), mark(region.yields, whole);
     const tile::Op op = static_cast<tile::Op>(inst.op);
-    if (op == tile::Op::Dot && !is_dot_in_fours(function, inst) && !is_tile_dot(function, inst, machine)) {
+    if (op == tile::Op::Dot && steps_in_word(function, inst, machine) == 0 && !is_tile_dot(function, inst, machine)) {
       single[inst.operands[0]] = true;
       whole[inst.operands[1]] = whole[inst.operands[2]] = true;
       return;
@@ -52,23 +53,28 @@ std::vector<bool> used_by_element(const tile::Function& function, const Machine&
   return single;
 }
 
-bool is_dot_in_fours(const tile::Function& function, const ssa::Inst& inst) {
-  if (static_cast<tile::Op>(inst.op) != tile::Op::Dot) return false;
-  const tile::Type &a = function.type(inst.operands[0]), &b = function.type(inst.operands[1]);
-  const bool bytes = (a.dtype == DType::U8 && b.dtype == DType::I8) || (a.dtype == DType::I8 && b.dtype == DType::U8);
-  return bytes && function.type(inst.operands[2]).dtype == DType::I32 && a.shape[1] % 4 == 0;
+int steps_in_word(const tile::Function& function, const ssa::Inst& inst, const Machine& machine) {
+  if (static_cast<tile::Op>(inst.op) != tile::Op::Dot) return 0;
+  const tile::Type& a = function.type(inst.operands[0]);
+  const int steps = loop::steps_in_word(a.dtype, function.type(inst.operands[1]).dtype, function.type(inst.operands[2]).dtype);
+  return steps == 0 || a.shape[1] % steps != 0 || (steps == 2 && machine.dot2s() == 0) ? 0 : steps;
 }
 
-std::vector<bool> used_as_words(const tile::Function& function, const Machine& machine) {
-  std::vector<bool> loaded(function.types.size()), other(function.types.size());
+std::vector<int> used_as_words(const tile::Function& function, const Machine& machine) {
+  std::vector<int> loaded(function.types.size()), words(function.types.size());
+  std::vector<bool> other(function.types.size());
   mark(function.body.yields, other);
   visit(function.body, [&](const ssa::Inst& inst) {
     for (const ssa::Block& region : inst.regions) mark(region.yields, other);
-    const bool fours = is_dot_in_fours(function, inst) && !is_tile_dot(function, inst, machine);
+    const int steps = is_tile_dot(function, inst, machine) ? 0 : steps_in_word(function, inst, machine);
     for (std::size_t i = 0; i < inst.operands.size(); ++i) {
-      if (!fours || i != 1) other[inst.operands[i]] = true;
+      if (steps > 0 && i == 1) {
+        words[inst.operands[i]] = steps;
+      } else {
+        other[inst.operands[i]] = true;
+      }
     }
-    if (static_cast<tile::Op>(inst.op) == tile::Op::Load) loaded[inst.results[0]] = !other[inst.results[0]];
+    if (static_cast<tile::Op>(inst.op) == tile::Op::Load && !other[inst.results[0]]) loaded[inst.results[0]] = words[inst.results[0]];
   });
   return loaded;
 }

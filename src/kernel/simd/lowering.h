@@ -30,7 +30,7 @@ struct Value : Lines {  // the lines when it is an index
   int stored_rows = 1;
   Layout layout;
   std::vector<ValueId> registers;
-  bool words = false;  // of a dot's right operand: a register holds the four bytes of each column, for a row in four
+  bool words = false;  // of a dot's right operand: a register holds a word of each column, for as many rows as its steps
   std::vector<ValueId>
       guard;  // bool only: a scalar for each row (or one for all) that the lanes are and-ed with
 
@@ -38,6 +38,10 @@ struct Value : Lines {  // the lines when it is an index
   int column_count() const { return type.shape[1]; }
   bool uniform() const { return form == Form::Index ? lane.is(0) : layout == Layout{}; }
 };
+
+// Steps of k that a dot counts at once, a word of 32 bits from each side: four of bytes, one side without sign and the
+// other with it, or, where the machine has a unit for them, two of bf16. 0: one by one.
+int steps_in_word(const tile::Function& function, const ssa::Inst& inst, const Machine& machine);
 
 class Lowering {
  public:
@@ -97,13 +101,14 @@ class Lowering {
   bool contiguous(const Access& access, Layout layout) const;
   ValueId load_scalar(const Access& access, int row, int col);
   std::vector<ValueId> load_row_of_scalars(const Access& access, int row, int cols);
-  std::optional<Value> load_words(const Access& access, const tile::Type& result);
-  ValueId four_each(ValueId mask);
+  std::optional<Value> load_words(const Access& access, const tile::Type& result, int steps);
+  ValueId each_repeated(ValueId mask, int times);
 
   // contract.cpp
   Value dot(const Inst& inst);
-  Value dot_in_fours(const Inst& inst);
-  ValueId words_of(const Value& b, int four, int index, Layout to);
+  int steps_in_word(const Inst& inst) const { return kernel::simd::steps_in_word(f_, inst, machine_); }
+  Value dot_in_words(const Inst& inst, int steps);
+  ValueId words_of(const Value& b, int word, int index, Layout to, int steps);
   // tiles.cpp
   Value dot_in_tiles(const Inst& inst);
   std::optional<Sum> even_step(const std::vector<Sum>& rows, int every);
@@ -133,15 +138,12 @@ class Lowering {
   int width_ = 1;                 // lanes of a full vector
   int element_bits_ = 8;          // of the dtype that fills a vector with them
   std::vector<bool> by_element_;  // tiles that are used one scalar at a time: left operands of dots
-  std::vector<bool> words_;       // loads of bytes that only dots in fours use, on their right
+  std::vector<int> words_;        // loads that only dots in words use, on their right: steps of a word; else 0
   std::vector<Value> values_;
 };
 
-// A dot of bytes without sign by bytes with one, or the other way round, that counts four steps of k at once.
-bool is_dot_in_fours(const tile::Function& function, const ssa::Inst& inst);
-
 // Which values only reach left operands of dots, through elementwise ops.
 std::vector<bool> used_by_element(const tile::Function& function, const Machine& machine);
-std::vector<bool> used_as_words(const tile::Function& function, const Machine& machine);
+std::vector<int> used_as_words(const tile::Function& function, const Machine& machine);
 
 }  // namespace weft::kernel::simd

@@ -30,34 +30,35 @@ std::vector<ValueId> Lowering::load_row_of_scalars(const Access& access, int row
   return b_.end_if(std::vector<ValueId>(cols, b_.constant(type.dtype, 0)));
 }
 
-// The columns' bytes lie one after the other, four of each.
-std::optional<Value> Lowering::load_words(const Access& access, const tile::Type& result) {
+// The columns' elements lie one after the other, a word of each.
+std::optional<Value> Lowering::load_words(const Access& access, const tile::Type& result, int steps) {
   const Layout to = natural_layout(result);
   const auto& rows = access.index.rows;
-  if (to.lanes == 0 || access.index.form != Value::Form::Index || !access.index.lane.is(4)) return std::nullopt;
+  if (to.lanes == 0 || access.index.form != Value::Form::Index || !access.index.lane.is(steps)) return std::nullopt;
   if (static_cast<int>(rows.size()) != result.shape[0]) return std::nullopt;
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    const Sum expected = math_.add(rows[row / 4 * 4], math_.constant(static_cast<std::int64_t>(row % 4)));
+    const std::size_t first = row / steps * steps;
+    const Sum expected = math_.add(rows[first], math_.constant(static_cast<std::int64_t>(row - first)));
     if (!(rows[row] == expected)) return std::nullopt;
   }
   if (access.mask && stored_rows(*access.mask) > 1) return std::nullopt;
   Value v;
   v.type = result;
   v.words = true;
-  v.stored_rows = result.shape[0] / 4;
+  v.stored_rows = result.shape[0] / steps;
   v.layout = to;
-  for (int four = 0; four < v.stored_rows; ++four) {
+  for (int word = 0; word < v.stored_rows; ++word) {
     for (int i = 0; i < to.count; ++i) {
-      const ValueId mask = access.mask ? four_each(at(*access.mask, 0, i, to)) : -1;
-      const Sum first = math_.add(rows[4 * four], math_.constant(std::int64_t{4} * i * to.lanes));
-      v.registers.push_back(b_.words(b_.load(access.buffer, math_.value(first), 4 * to.lanes, mask)));
+      const ValueId mask = access.mask ? each_repeated(at(*access.mask, 0, i, to), steps) : -1;
+      const Sum first = math_.add(rows[steps * word], math_.constant(std::int64_t{1} * steps * i * to.lanes));
+      v.registers.push_back(b_.words(b_.load(access.buffer, math_.value(first), steps * to.lanes, mask)));
     }
   }
   return v;
 }
 
-ValueId Lowering::four_each(ValueId mask) {
-  return assemble(4 * b_.type(mask).lanes(), [&](int lane) { return b_.extract(mask, lane / 4); });
+ValueId Lowering::each_repeated(ValueId mask, int times) {
+  return assemble(times * b_.type(mask).lanes(), [&](int lane) { return b_.extract(mask, lane / times); });
 }
 
 Value Lowering::load(const Inst& inst) {
@@ -67,8 +68,8 @@ Value Lowering::load(const Inst& inst) {
   if (tiles_.left[inst.results[0]] || tiles_.right[inst.results[0]]) {
     if (auto tiles = load_tiles(access, result, tiles_.right[inst.results[0]])) return *std::move(tiles);
   }
-  if (words_[inst.results[0]]) {
-    if (auto words = load_words(access, result)) return *std::move(words);
+  if (const int steps = words_[inst.results[0]]; steps > 0) {
+    if (auto words = load_words(access, result, steps)) return *std::move(words);
   }
   int rows = stored_rows(access.index);
   if (access.mask) rows = std::max(rows, stored_rows(*access.mask));

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "loop/bytes.h"
+#include "loop/words.h"
 #include "loop/lower/emit.h"
 
 namespace weft::loop {
@@ -67,14 +67,17 @@ ExprId product(Group& g, DType t, ExprId a, ExprId b) {
   return g.scalar(ScalarOp::Mul, t, {g.cast(a, t), g.cast(b, t)});
 }
 
-// Bytes without sign by bytes with one, in i32, over `depth` of them: read in words, one sum of four products at a time.
-bool in_words(const graph::Graph& g, const Node& node, const Dim& depth) {
-  const DType a = g.type(node.operands[0]).dtype, b = g.type(node.operands[1]).dtype;
-  const bool bytes = (a == DType::U8 && b == DType::I8) || (a == DType::I8 && b == DType::U8);
-  return bytes && g.type(node.results[0]).dtype == DType::I32 && depth.is_const() && depth.value() > 0 && depth.value() % kBytesInWord == 0;
+// Steps that are read in one word, of a sum over `depth` of them. 0: one by one.
+int word_of(const EmitContext& c, const Node& node, const Dim& depth) {
+  const auto& g = c.graph;
+  const DType sum = compute_dtype(g.type(node.results[0]).dtype);
+  const int steps = steps_in_word(g.type(node.operands[0]).dtype, g.type(node.operands[1]).dtype, sum);
+  if (steps == 0 || !depth.is_const() || depth.value() == 0 || depth.value() % steps != 0) return 0;
+  const bool weights = g.constant(node.operands[0]) || g.constant(node.operands[1]);
+  return steps == 2 && !(c.pairs && weights) ? 0 : steps;
 }
 
-Term dot_term(Reader& r, const Node& node, const std::vector<ExprId>& at) {
+Term dot_term(const EmitContext& c, Reader& r, const Node& node, const std::vector<ExprId>& at) {
   const auto& g = r.graph();
   const auto& lb = node.attrs.ints(Attr::LhsBatch);
   const auto& rb = node.attrs.ints(Attr::RhsBatch);
@@ -86,10 +89,11 @@ Term dot_term(Reader& r, const Node& node, const std::vector<ExprId>& at) {
   term.dtype = accumulator(g, node);
   Shape contracted;
   for (std::int64_t axis : lc) contracted.push_back(lhs[axis]);
-  const bool words = !lc.empty() && in_words(g, node, contracted.back()) && !contracted.back().is(kBytesInWord);
-  if (words) {
-    contracted.back() = floor_div(contracted.back(), Dim(kBytesInWord));
-    contracted.push_back(kBytesInWord);
+  int word = lc.empty() ? 0 : word_of(c, node, contracted.back());
+  if (contracted.empty() || contracted.back().is(word)) word = 0;
+  if (word > 0) {
+    contracted.back() = floor_div(contracted.back(), Dim(word));
+    contracted.push_back(word);
   }
   term.reduce = make_nest(r.group(), LoopKind::Reduce, contracted);
   std::vector<ExprId> l(lhs.size(), -1), q(rhs.size(), -1);
@@ -99,15 +103,15 @@ Term dot_term(Reader& r, const Node& node, const std::vector<ExprId>& at) {
   for (ExprId& e : l) e = e < 0 ? at[next++] : e;
   for (ExprId& e : q) e = e < 0 ? at[next++] : e;
   const auto read = [&](int side, std::int64_t last, std::vector<ExprId> coordinates) {
-    if (!words) return r.read(node.operands[side], coordinates);
-    return r.read_apart(node.operands[side], static_cast<std::size_t>(last), kBytesInWord, std::move(coordinates), term.reduce.at.back());
+    if (word == 0) return r.read(node.operands[side], coordinates);
+    return r.read_apart(node.operands[side], static_cast<std::size_t>(last), word, std::move(coordinates), term.reduce.at.back());
   };
   const ExprId a = read(0, lc.empty() ? 0 : lc.back(), std::move(l)), b = read(1, rc.empty() ? 0 : rc.back(), std::move(q));
   term.value = product(r.group(), term.dtype, a, b);
   return term;
 }
 
-Term conv_term(Reader& r, const Node& node, const std::vector<ExprId>& at) {
+Term conv_term(const EmitContext& c, Reader& r, const Node& node, const std::vector<ExprId>& at) {
   const auto& g = r.graph();
   Group& group = r.group();
   bool last = node.attrs.flag(Attr::ChannelsLast);
@@ -121,16 +125,16 @@ Term conv_term(Reader& r, const Node& node, const std::vector<ExprId>& at) {
   // Channels innermost where they are contiguous.
   Shape reduced(w.begin() + w_space, w.begin() + w_space + spatial);
   reduced.insert(last ? reduced.end() : reduced.begin(), w[w_in]);
-  const bool words = last && in_words(g, node, w[w_in]);
-  if (words) {
-    reduced.back() = floor_div(reduced.back(), Dim(kBytesInWord));
-    reduced.push_back(kBytesInWord);
+  const int steps = last ? word_of(c, node, w[w_in]) : 0;
+  if (steps > 0) {
+    reduced.back() = floor_div(reduced.back(), Dim(steps));
+    reduced.push_back(steps);
   }
   term.reduce = make_nest(group, LoopKind::Reduce, reduced);
-  const ExprId word = words ? term.reduce.at[spatial] : -1, within = words ? term.reduce.at.back() : -1;
-  ExprId channel = words  ? group.iadd(group.imul(word, group.constant_i64(kBytesInWord)), within)
-                   : last ? term.reduce.at.back()
-                          : term.reduce.at.front();
+  const ExprId word = steps > 0 ? term.reduce.at[spatial] : -1, within = steps > 0 ? term.reduce.at.back() : -1;
+  ExprId channel = steps > 0 ? group.iadd(group.imul(word, group.constant_i64(steps)), within)
+                   : last    ? term.reduce.at.back()
+                             : term.reduce.at.front();
   const ExprId* window = term.reduce.at.data() + (last ? 0 : 1);
 
   std::int64_t groups = node.attrs.integer(Attr::Groups);
@@ -145,7 +149,7 @@ Term conv_term(Reader& r, const Node& node, const std::vector<ExprId>& at) {
   x_at[0] = at[0];
   x_at[x_channel] = in_channel;
   w_at[w_out] = out_channel;
-  w_at[w_in] = words ? word : channel;
+  w_at[w_in] = steps > 0 ? word : channel;
   ExprId inside = -1;
   for (std::size_t d = 0; d < spatial; ++d) {
     WindowIndex i = window_index(r, at[x_space + d], window[d], node.attrs.ints(Attr::Strides)[d],
@@ -162,7 +166,7 @@ Term conv_term(Reader& r, const Node& node, const std::vector<ExprId>& at) {
     ExprId zero = group.cast(group.constant_i64(0), group.expr(x_value).dtype);
     x_value = group.scalar(ScalarOp::Select, group.expr(x_value).dtype, {inside, x_value, zero});
   }
-  const ExprId w_value = words ? r.read_apart(node.operands[1], w_in, kBytesInWord, w_at, within) : r.read(node.operands[1], w_at);
+  const ExprId w_value = steps > 0 ? r.read_apart(node.operands[1], w_in, steps, w_at, within) : r.read(node.operands[1], w_at);
   term.value = product(group, term.dtype, x_value, w_value);
   return term;
 }
@@ -265,8 +269,8 @@ std::vector<Step> emit_contraction(const EmitContext& context, const Unit& unit)
   Reader reader(g, context.stored, unit.outputs, group);
   reader.note(seed);
   Nest space = make_nest(group, LoopKind::Parallel, g.type(seed.results[0]).shape);
-  Term term = seed.op == GOp::Dot    ? dot_term(reader, seed, space.at)
-              : seed.op == GOp::Conv ? conv_term(reader, seed, space.at)
+  Term term = seed.op == GOp::Dot    ? dot_term(context, reader, seed, space.at)
+              : seed.op == GOp::Conv ? conv_term(context, reader, seed, space.at)
                                      : window_term(reader, seed, space.at);
   LocalId sum = group.add_local(term.dtype);
   Scalar start = identity(term.combine, term.dtype);

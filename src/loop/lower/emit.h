@@ -23,6 +23,7 @@ struct EmitContext {
   const graph::Graph& graph;
   const std::vector<bool>& stored;
   std::vector<Scratch>& scratch;
+  bool pairs = false;  // of bf16 are multiplied at once
 };
 
 // Stores of the unit's outputs, padded ones included, at coordinates `at` of the seed's result, which is bound there.

@@ -85,6 +85,13 @@ class Planner {
         if (users_[v].empty() || users_[v].back() != n) users_[v].push_back(n);
       }
     }
+    rounded_.assign(g.values().size(), false);
+    for (const Node& node : g.nodes()) {
+      if (node.op != GOp::Dot && node.op != GOp::Conv) continue;
+      for (ValueId v : node.operands) {
+        if (const ValueId base = moved(v); rounds(base)) rounded_[base] = true;
+      }
+    }
     is_output_.assign(g.values().size(), false);
     for (ValueId v : g.outputs()) is_output_[v] = true;
   }
@@ -211,9 +218,27 @@ class Planner {
     return result;
   }
 
+  // Whether v is another value in fewer bits: what products read, they read stored.
+  bool rounds(ValueId v) const {
+    const Node* def = g_.def(v);
+    if (!def || def->op != GOp::Cast) return false;
+    const DType from = g_.type(def->operands[0]).dtype, to = g_.type(v).dtype;
+    return is_float(from) && is_float(to) && bits(to) < bits(from);
+  }
+
+  // What v is through nodes that move elements.
+  ValueId moved(ValueId v) const {
+    const Node* def = g_.def(v);
+    while (def && (def->op == GOp::Reshape || def->op == GOp::Transpose || def->op == GOp::Broadcast || def->op == GOp::Slice)) {
+      def = g_.def(v = def->operands[0]);
+    }
+    return v;
+  }
+
+  // That a unit writes and others need not: what products want rounded is written by whoever makes it.
   double bytes(const std::vector<ValueId>& values) const {
     double total = 0;
-    for (ValueId v : values) total += likely_elements(g_.type(v).shape) * bits(g_.type(v).dtype) / 8;
+    for (ValueId v : values) total += rounded_[v] ? 0 : likely_elements(g_.type(v).shape) * bits(g_.type(v).dtype) / 8;
     return total;
   }
 
@@ -391,7 +416,7 @@ class Planner {
     while (const Node* def = g_.def(v)) {
       if (plan_.stored[v] || plan_.unit_of[g_.value(v).def] >= 0) break;
       if (def->op != GOp::Reshape && def->op != GOp::Transpose && def->op != GOp::Broadcast && def->op != GOp::Slice &&
-          def->op != GOp::Cast) {
+          (def->op != GOp::Cast || rounds(v))) {
         break;
       }
       v = def->operands[0];
@@ -507,6 +532,7 @@ class Planner {
   FusionPlan plan_;
   std::vector<std::vector<NodeId>> users_;
   std::vector<bool> is_output_;
+  std::vector<bool> rounded_;  // by value: read by products, in fewer bits than it was made in
 };
 
 }  // namespace

@@ -102,8 +102,8 @@ std::vector<Step> in_order(const Graph& g, std::vector<Pending> pending) {
 
 class Lowering {
  public:
-  Lowering(const Graph& g, const AttentionChooser& attention)
-      : g_(g), plan_(plan_fusion(g, attention)), context_{g, plan_.stored, scratch_} {}
+  Lowering(const Graph& g, const Choices& choices)
+      : g_(g), plan_(plan_fusion(g, choices.attention)), context_{g, plan_.stored, scratch_, choices.pairs} {}
 
   Partition run() {
     Partition partition;
@@ -196,11 +196,11 @@ class Lowering {
 
 }  // namespace
 
-Result<Partition> lower(const Graph& graph, const AttentionChooser& attention) {
+Result<Partition> lower(const Graph& graph, const Choices& choices) {
   for (const Node& node : graph.nodes()) {
     if (node.op == GOp::Composite) return internal_error("a composite reached the lowering to loops");
   }
-  return Lowering(graph, attention).run();
+  return Lowering(graph, choices).run();
 }
 
 }  // namespace weft::loop

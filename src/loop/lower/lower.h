@@ -42,8 +42,13 @@ struct Partition {
   std::vector<bool> stored;  // by value: has bytes of its own when the graph runs (inputs and constants included)
 };
 
+// What depends on the machine.
+struct Choices {
+  AttentionChooser attention;  // in what blocks attention is walked over; without it, it is two products and a softmax
+  bool pairs = false;          // products of bf16 are summed two at a time
+};
+
 // The graph must hold no composites (inlined before) and be verified. Unsupported dtypes are reported all at once.
-// `attention` says in what blocks attention is walked over; without it, attention is two products and a softmax.
-Result<Partition> lower(const graph::Graph& graph, const AttentionChooser& attention = {});
+Result<Partition> lower(const graph::Graph& graph, const Choices& choices = {});
 
 }  // namespace weft::loop

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "loop/bytes.h"
+#include "loop/words.h"
 #include "tile/lower/lowerer.h"
 
 namespace weft::tile {
@@ -212,17 +212,18 @@ ValueId Lowerer::multiply_add(const Stmt& s, ValueId acc) {
   return b_.scalar(ScalarOp::Fma, {a, b, acc});
 }
 
-// acc + a . b over the four steps of the innermost loop: its variable runs along the lanes of a, and along the rows of b.
-ValueId Lowerer::multiply_bytes(const Stmt& s, ValueId acc) {
-  const LoopId four = stack_.back();
-  const auto product = loop::byte_product(g_, s);
-  WEFT_CHECK(product, "a word of what is no product of bytes");
-  constexpr int steps = loop::kBytesInWord;
+// acc + a . b over the steps of a word, which the innermost loop is: its variable runs along the lanes of a, and along the
+// rows of b.
+ValueId Lowerer::multiply_words(const Stmt& s, ValueId acc) {
+  const LoopId word = stack_.back();
+  const auto product = loop::word_product(g_, s);
+  WEFT_CHECK(product && g_.loops[word].extent.is(product->steps), "a word of what is no product in words");
+  const int steps = product->steps;
   const Type type = b_.type(acc);
   ExprId a = product->a, b = product->b;
   if (over_lanes(a)) std::swap(a, b);
-  const ValueId left = along(four, b_.iota(1, steps, 1), a, type.shape[0], steps);
-  const ValueId right = along(four, b_.iota(steps, 1, 0), b, steps, type.shape[1]);
+  const ValueId left = along(word, b_.iota(1, steps, 1), a, type.shape[0], steps);
+  const ValueId right = along(word, b_.iota(steps, 1, 0), b, steps, type.shape[1]);
   return b_.dot(left, right, acc);
 }
 
@@ -284,7 +285,7 @@ void Lowerer::update(const Stmt& s) {
   ValueId next = -1;
   if (!stack_.empty() && record_.loops[stack_.back()].in_word) {
     WEFT_CHECK(mask < 0, "a word is whole");
-    next = multiply_bytes(s, local.value);
+    next = multiply_words(s, local.value);
   } else if (const auto deep = deep_loop()) {
     WEFT_CHECK(mask < 0 && s.combine == Combine::Sum && g_.expr(s.value).op == loop::Op::Mul, "a deep loop of what is no product");
     next = multiply_deep(s, local.value, *deep);

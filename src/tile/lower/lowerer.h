@@ -70,7 +70,7 @@ class Lowerer {
   void finish_apart(const std::vector<Stmt>& body, std::size_t from, LoopId rows);
   std::vector<std::pair<LocalId, int>> keep_sums(const std::vector<Stmt>& body, std::size_t from, LoopId rows);
   ValueId multiply_add(const Stmt& s, ValueId acc);
-  ValueId multiply_bytes(const Stmt& s, ValueId acc);
+  ValueId multiply_words(const Stmt& s, ValueId acc);
   ValueId multiply_deep(const Stmt& s, ValueId acc, LoopId deep);
   bool over_lanes(loop::ExprId e);
   std::optional<LoopId> deep_loop() const;

@@ -204,6 +204,18 @@ TEST(OpenCl, DotsOfBytes) {
   }
 }
 
+TEST(OpenCl, DotsOfPairs) {
+  for (const int lanes : {1, 3, 16, 32}) {
+    Builder b("k");
+    const int x = b.add_buffer({DType::BF16, ssa::Space::Memory, true, false, 0}), w = b.add_buffer({DType::BF16, ssa::Space::Memory, true, false, 0});
+    const int y = b.add_buffer({DType::F32, ssa::Space::Memory, true, true, 0});
+    const ValueId zero = b.constant_i64(0);
+    const ValueId sum = b.load(y, zero, lanes == 1 ? 0 : lanes);
+    b.store(y, b.dot2(b.words(b.load(x, zero, 2 * lanes)), b.words(b.load(w, zero, 2 * lanes)), sum), zero);
+    compare(b.finish(), {random_data(DType::BF16, 2 * lanes), random_data(DType::BF16, 2 * lanes), random_data(DType::F32, lanes)}, {}, 1);
+  }
+}
+
 TEST(OpenCl, GatherScatterAndInsert) {
   Builder b("gather");
   const int in = input(b), index = input(b, DType::I32), out = output(b);

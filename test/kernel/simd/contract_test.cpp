@@ -56,22 +56,24 @@ TEST(SimdDot, WidensItsOperands) {
                {{7 * 11, 11 * 40, 7 * 40}, {7, 40, 11}, 3});
 }
 
-// As matmul(), in steps of four: w [k / 4, n, 4], the columns' bytes side by side, or [k, n]. Columns past the end are
-// masked.
-tile::Function matmul_in_fours(int rows, int columns, int depth, DType left, DType right, bool side_by_side) {
+// As matmul(), in words of four bytes or two bf16: w [k / steps, n, steps], the columns' steps side by side, or [k, n].
+// Columns past the end are masked.
+tile::Function matmul_in_words(int rows, int columns, int depth, DType left, DType right, bool side_by_side) {
   Builder b("matmul");
-  const int x = b.add_buffer(in_buffer(left)), w = b.add_buffer(in_buffer(right)), y = b.add_buffer(out_buffer(DType::I32));
+  const int steps = 32 / bits(left);
+  const DType sum_type = is_float(left) ? DType::F32 : DType::I32;
+  const int x = b.add_buffer(in_buffer(left)), w = b.add_buffer(in_buffer(right)), y = b.add_buffer(out_buffer(sum_type));
   const ValueId m = b.size(b.add_size()), n = b.size(b.add_size()), k = b.size(b.add_size());
   const ValueId row = b.add(b.mul(b.program_id(), b.constant_i64(rows)), b.iota(rows, 1, 0));
-  const ValueId clamped = b.min(row, b.sub(m, b.constant_i64(1))), four = b.constant_i64(4);
-  const ValueId zero = b.broadcast(b.constant(DType::I32, 0), rows, columns);
+  const ValueId clamped = b.min(row, b.sub(m, b.constant_i64(1))), word = b.constant_i64(steps);
+  const ValueId zero = b.broadcast(b.constant(sum_type, 0), rows, columns);
   const auto js = b.begin_for(b.constant_i64(0), n, b.constant_i64(columns), {});
   const ValueId col = b.add(js.iv, b.iota(1, columns, 1)), col_ok = b.lt(col, n);
   const auto ks = b.begin_for(b.constant_i64(0), k, b.constant_i64(depth), {zero});
   const ValueId a = b.load(x, b.add(b.mul(clamped, k), b.add(ks.iv, b.iota(1, depth, 1))));
-  const ValueId kr = b.iota(depth, 1, 0), rest = b.scalar(ScalarOp::Mod, {kr, four});
-  const ValueId in_fours = b.add(b.mul(b.scalar(ScalarOp::FloorDiv, {kr, four}), b.mul(n, four)), rest);
-  const ValueId at = side_by_side ? b.add(b.add(b.mul(ks.iv, n), in_fours), b.mul(col, four)) : b.add(b.mul(b.add(ks.iv, kr), n), col);
+  const ValueId kr = b.iota(depth, 1, 0), rest = b.scalar(ScalarOp::Mod, {kr, word});
+  const ValueId in_words = b.add(b.mul(b.scalar(ScalarOp::FloorDiv, {kr, word}), b.mul(n, word)), rest);
+  const ValueId at = side_by_side ? b.add(b.add(b.mul(ks.iv, n), in_words), b.mul(col, word)) : b.add(b.mul(b.add(ks.iv, kr), n), col);
   const ValueId c = b.load(w, at, b.broadcast(col_ok, depth, columns));
   const ValueId sum = b.end_for({b.dot(a, c, ks.carried[0])})[0];
   b.store(y, sum, b.add(b.mul(row, n), col), b.logical_and(b.lt(row, m), col_ok));
@@ -94,7 +96,7 @@ TEST(SimdDot, BytesInFours) {
         for (const int columns : {32, 4, 1}) {
           SCOPED_TRACE(std::to_string(depth) + " by " + std::to_string(columns));
           const DType left = left_unsigned ? DType::U8 : DType::I8, right = left_unsigned ? DType::I8 : DType::U8;
-          const tile::Function f = matmul_in_fours(3, columns, depth, left, right, side_by_side);
+          const tile::Function f = matmul_in_words(3, columns, depth, left, right, side_by_side);
           const Case ordinary{{7 * 16, 16 * 41, 7 * 41}, {7, 41, 16}, 3};
           differential(f, ordinary);
           Case ends = ordinary;
@@ -107,7 +109,7 @@ TEST(SimdDot, BytesInFours) {
 }
 
 TEST(SimdDot, BytesInFoursTakeOneInstructionEach) {
-  const tile::Function f = matmul_in_fours(6, 32, 4, DType::U8, DType::I8, true);
+  const tile::Function f = matmul_in_words(6, 32, 4, DType::U8, DType::I8, true);
   const auto lowered = lower_simd(f, machine_of(64));
   ASSERT_TRUE(lowered.ok());
   EXPECT_EQ(count(lowered->body, Op::Dot4), 12);
@@ -116,6 +118,32 @@ TEST(SimdDot, BytesInFoursTakeOneInstructionEach) {
   const auto again = ssa::parse(ssa::print(*lowered), op_table());
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(ssa::print(*again), ssa::print(*lowered));
+}
+
+TEST(SimdDot, PairsOfBf16) {
+  for (const bool side_by_side : {true, false}) {
+    for (const int depth : {2, 4}) {
+      for (const int columns : {32, 4, 1}) {
+        SCOPED_TRACE(std::to_string(depth) + " by " + std::to_string(columns));
+        const tile::Function f = matmul_in_words(3, columns, depth, DType::BF16, DType::BF16, side_by_side);
+        differential(f, {{7 * 16, 16 * 41, 7 * 41}, {7, 41, 16}, 3, 1e-6});
+      }
+    }
+  }
+}
+
+TEST(SimdDot, PairsOfBf16TakeOneInstructionEach) {
+  const tile::Function f = matmul_in_words(6, 32, 2, DType::BF16, DType::BF16, true);
+  const auto lowered = lower_simd(f, machine_of(64));
+  ASSERT_TRUE(lowered.ok());
+  EXPECT_EQ(count(lowered->body, Op::Dot2), 12);
+  EXPECT_EQ(count(lowered->body, Op::Words), 6 + 2);
+  const auto again = ssa::parse(ssa::print(*lowered), op_table());
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(ssa::print(*again), ssa::print(*lowered));
+  const auto without = lower_simd(f, machine_of(32));
+  ASSERT_TRUE(without.ok());
+  EXPECT_EQ(count(without->body, Op::Dot2), 0);
 }
 
 TEST(SimdReduce, BothAxesOfEveryKind) {

@@ -104,6 +104,7 @@ inline Machine machine_of(int vector_bytes) {
   Machine m;
   m.has_fma = true;
   m.vector_bits = vector_bytes * 8;
+  m.has_avx512_bf16 = vector_bytes == 64;
   return m;
 }
 

@@ -44,6 +44,7 @@ struct Isa {
   bool vnni = false;    // dot products of bytes, AVX-512's at all widths
   bool amx = false;     // tiles of bf16 and of bytes
   bool vnni_vex = false;  // the same up to 256 bits, without AVX-512
+  bool bf16_pairs = false;  // dot products of bf16, two at a time
 };
 
 class Emitter {
@@ -126,11 +127,12 @@ class Emitter {
   llvm::Value* soft_widen_f16(llvm::Value* x);
   llvm::Value* soft_narrow_f16(llvm::Value* x);
 
-  // dot4.cpp
-  llvm::Value* words(llvm::Value* bytes, const ssa::Type& to);
+  // words.cpp
+  llvm::Value* words(llvm::Value* elements, const ssa::Type& to);
   llvm::Value* dot4(llvm::Value* a, llvm::Value* b, llvm::Value* sum);
   llvm::Value* dot4_by_unit(llvm::Value* a, llvm::Value* b, llvm::Value* sum);
   llvm::Value* dot4_by_pairs(llvm::Value* a, llvm::Value* b, llvm::Value* sum);
+  llvm::Value* dot2(llvm::Value* a, llvm::Value* b, llvm::Value* sum);
 
   // tiles.cpp
   Result<void> assign_tiles();

@@ -188,6 +188,7 @@ Value* Emitter::simple(const ssa::Inst& inst) {
     case Op::ZeroTile: return zero_tile(inst);
     case Op::LoadTile: return load_tile(inst);
     case Op::MultiplyTiles: return multiply_tiles(inst);
+    case Op::Dot2: return dot2(x[0], x[1], x[2]);
     case Op::Ldexp: return ldexp(x[0], x[1], result);
     case Op::ReduceSum:
     case Op::ReduceProd:

@@ -1,5 +1,6 @@
-// Dot products of bytes, four at a time. Exact on every CPU: by the unit made for it (x86's vpdpbusd), in pairs of 16 bits
-// (vpmaddwd, whose sums of two cannot overflow; vpmaddubsw would saturate), or by plain multiplications.
+// Dot products of narrow elements, a word of each operand at a time. Of bytes, four: exact on every CPU, by the unit made
+// for it (x86's vpdpbusd), in pairs of 16 bits (vpmaddwd, whose sums of two cannot overflow; vpmaddubsw would saturate), or
+// by plain multiplications. Of bf16, two: by x86's vdpbf16ps, or by two multiply-adds of f32.
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicsX86.h>
@@ -22,7 +23,7 @@ Value* bits_of(Value* x, std::uint64_t v) { return llvm::ConstantInt::get(x->get
 
 }  // namespace
 
-Value* Emitter::words(Value* bytes, const ssa::Type& to) { return b_.CreateBitCast(bytes, type(to)); }
+Value* Emitter::words(Value* elements, const ssa::Type& to) { return b_.CreateBitCast(elements, type(to)); }
 
 Value* Emitter::dot4(Value* a, Value* b, Value* sum) {
   if (Value* v = dot4_by_unit(a, b, sum)) return v;
@@ -59,6 +60,22 @@ Value* Emitter::dot4_by_pairs(Value* a, Value* b, Value* sum) {
   Value* even = products(b_.CreateAnd(x, bits_of(x, 255)), b_.CreateAShr(b_.CreateShl(y, bits_of(y, 8)), bits_of(y, 8)));
   Value* odd = products(b_.CreateLShr(x, bits_of(x, 8)), b_.CreateAShr(y, bits_of(y, 8)));
   return b_.CreateAdd(sum, b_.CreateAdd(even, odd));
+}
+
+Value* Emitter::dot2(Value* a, Value* b, Value* sum) {
+  const unsigned n = lanes_of(sum);
+  if (isa_.bf16_pairs && (n == 4 || n == 8 || n == 16)) {
+    const auto id = n == 4   ? Intrinsic::x86_avx512bf16_dpbf16ps_128
+                    : n == 8 ? Intrinsic::x86_avx512bf16_dpbf16ps_256
+                             : Intrinsic::x86_avx512bf16_dpbf16ps_512;
+    llvm::Type* pairs = llvm::FixedVectorType::get(b_.getBFloatTy(), 2 * n);
+    return b_.CreateIntrinsic(id, llvm::ArrayRef<llvm::Type*>{}, {sum, b_.CreateBitCast(a, pairs), b_.CreateBitCast(b, pairs)});
+  }
+  llvm::Type* f32 = sum->getType();
+  const auto upper = [&](Value* x) { return b_.CreateBitCast(b_.CreateAnd(x, bits_of(x, 0xffff0000)), f32); };
+  const auto lower = [&](Value* x) { return b_.CreateBitCast(b_.CreateShl(x, bits_of(x, 16)), f32); };
+  sum = fma(DType::F32, {upper(a), upper(b), sum});
+  return fma(DType::F32, {lower(a), lower(b), sum});
 }
 
 }  // namespace weft::codegen

@@ -1,4 +1,7 @@
-// Dot products of bytes at every level of CPU that this one includes, against the interpreter.
+// Dot products of words, of bytes and of bf16, at every level of CPU that this one includes, against the interpreter.
+#include <bit>
+#include <cmath>
+
 #include "base/machine.h"
 #include "codegen/llvm/harness.h"
 
@@ -85,6 +88,75 @@ TEST(Dot4, NeverSaturates) {
     EXPECT_NE(native.find("vpdpbusd"), std::string::npos) << native;
     EXPECT_EQ(native.find("vpdpbusds"), std::string::npos) << native;
   }
+}
+
+// out = dot2(words(a), words(b), out), with `lanes` words.
+ssa::Function one_dot_of_pairs(int lanes) {
+  Maker m;
+  const int a = m.in(DType::BF16), b = m.in(DType::BF16), out = m.out(DType::F32);
+  const ValueId zero = m.i64(0);
+  const auto words = [&](int buffer) {
+    const Type type = lanes == 0 ? Type::scalar(DType::I32) : Type::vector(DType::I32, lanes);
+    return m.append1(Maker::id(Op::Words), {m.load(buffer, zero, 2 * std::max(lanes, 1))}, type);
+  };
+  const ValueId x = words(a), y = words(b), sum = m.load(out, zero, lanes);
+  m.store(out, m.append1(Maker::id(Op::Dot2), {x, y, sum}, m.type(sum)), zero);
+  return m.finish();
+}
+
+// A float of any sign, with an exponent in [low, high].
+float float_of(std::mt19937& random, unsigned low, unsigned high) {
+  const unsigned exponent = low + random() % (high - low + 1);
+  return std::bit_cast<float>(static_cast<std::uint32_t>((random() & 1) << 31 | exponent << 23 | (random() & 0x7fffff)));
+}
+
+bool has_unit(const TargetDesc& target) { return !emulated_cpu() && target.machine.has_avx512_bf16; }
+
+// Subnormals only where there is the unit that the interpreter imitates.
+TEST(Dot2, IsTheInterpretersAtEveryLevel) {
+  std::mt19937 random(7);
+  for (const int lanes : {0, 2, 3, 4, 8, 16, 32}) {
+    const ssa::Function f = one_dot_of_pairs(lanes);
+    const auto verified = kernel::verify(f);
+    ASSERT_TRUE(verified.ok()) << verified.error().what() << ssa::print(f);
+    for (const TargetDesc& target : targets()) {
+      SCOPED_TRACE(target.cpu + " " + std::to_string(lanes));
+      const Compiled code = build(f, target);
+      const bool by_unit = has_unit(target) && (lanes == 4 || lanes == 8 || lanes == 16);
+      for (int round = 0; round < 30; ++round) {
+        const int n = std::max(lanes, 1);
+        Guarded a(DType::BF16, 2 * n), b(DType::BF16, 2 * n), found(DType::F32, n), expected(DType::F32, n);
+        const bool any = round % 3 == 2 && by_unit;
+        const unsigned low = any ? 0 : round % 3 == 2 ? 80 : 120, high = any ? 255 : 134;  // 255: infinities and NaN
+        for (Guarded* side : {&a, &b}) {
+          for (int i = 0; i < 2 * n; ++i) side->set(i, {float_of(random, low, high), 0});
+        }
+        for (int i = 0; i < n; ++i) {
+          const Scalar start{float_of(random, low, high), 0};
+          found.set(i, start);
+          expected.set(i, start);
+        }
+        if (round % 5 == 0) a.set(0, {INFINITY, 0});
+        if (round % 7 == 0) b.set(1, {NAN, 0});
+        const std::vector<kernel::BufferView> views = {{a.data(), 2 * n}, {b.data(), 2 * n}, {expected.data(), n}};
+        ASSERT_TRUE(kernel::interpret(f, views, {}, 1).ok());
+        EXPECT_EQ(code.run({&a, &b, &found}), 0);
+        for (int i = 0; i < n; ++i) {
+          const double x = found.at(i).f, y = expected.at(i).f;
+          ASSERT_TRUE(x == y || (std::isnan(x) && std::isnan(y))) << "lane " << i << ": " << x << " and " << y;
+        }
+        EXPECT_TRUE(found.intact());
+      }
+    }
+  }
+}
+
+TEST(Dot2, TakesTheUnit) {
+  if (emulated_cpu() || !measured_machine().has_avx512_bf16) GTEST_SKIP() << "no unit for it";
+  const ssa::Function f = one_dot_of_pairs(16);
+  const Entry entry{&f, "k"};
+  const std::string native = emit_assembly({&entry, 1}, target_of("native")).value();
+  EXPECT_NE(native.find("vdpbf16ps"), std::string::npos) << native;
 }
 
 }  // namespace
