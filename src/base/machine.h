@@ -26,6 +26,9 @@ struct Rates {
   friend bool operator==(const Rates&, const Rates&) = default;
 };
 
+// Of the tiles that matrix units of CPUs multiply (x86's AMX).
+constexpr int kTileRows = 16, kTileRowBytes = 64, kTileRegisters = 8;
+
 struct Machine {
   std::string name = "generic";        // the CPU's own name
   std::string arch = "x86-64";         // or "aarch64", "riscv64"

@@ -25,6 +25,7 @@
 #include <optional>
 #include <span>
 
+#include "base/machine.h"
 #include "base/scalar.h"
 #include "ssa/function.h"
 
@@ -47,7 +48,6 @@ using ssa::ValueId;
 
 Result<void> verify(const Function& function);
 
-constexpr int kTileRows = 16, kTileRowBytes = 64, kTileRegisters = 8;
 inline Type matrix_tile(DType dtype) { return Type::tile(dtype, kTileRows, kTileRowBytes * 8 / bits(dtype)); }
 
 // Builds kernels. Pure instructions are merged when equal (value numbering over the enclosing blocks) and placed in the

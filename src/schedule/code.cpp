@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "schedule/unit.h"
+
 namespace weft::schedule {
 namespace {
 
@@ -51,6 +53,12 @@ class Counter {
       if (plan.unrolled) written_out *= a_.extents[l];
       if (plan.axis == 0 && !(plan.apart && stores)) rows *= rows_of[l] = plan.tile;
       if (plan.axis == 1) vectors *= vectors_of[l] = std::ceil(1.0 * plan.tile / lanes(leaf));
+    }
+    if (on_unit(r_, leaf)) {
+      double lanes = 1;
+      for (LoopId l : leaf.loops) lanes = r_.loops[l].axis == 1 ? r_.loops[l].tile : lanes;
+      const double r = rows / kTileRows, c = lanes / kTileRows;
+      return r * c + 2 * (r + c);
     }
     double count = static_cast<double>(leaf.operations) * rows * vectors;
     for (const Access& access : leaf.accesses) {

@@ -6,6 +6,7 @@
 
 #include "schedule/code.h"
 #include "schedule/tiles.h"
+#include "schedule/unit.h"
 
 namespace weft::schedule {
 
@@ -94,6 +95,10 @@ class Model {
         whole *= a_.extents[l] / tile(l);
       }
       const double vectors = lane < 0 ? 1 : std::ceil(tile(lane) / lanes);
+      if (on_unit(r_, leaf)) {
+        add_unit(cost, leaf, rows, lane, trips, whole);
+        continue;
+      }
       const double area = m_.has_groups() ? group_vectors(lane, rows, lanes) : rows * vectors;
       const double arithmetic = operations(leaf) * area / m_.rates.fmas;
       const double loads = load_cycles(leaf, lane, vectors, trips) + spill_cycles(leaf, rows, vectors);
@@ -110,6 +115,15 @@ class Model {
       cost.waste += std::max(cycles, loads) * (trips - whole) * us;
     }
     return cost;
+  }
+
+  // By the matrix unit, which takes the words of a tile at once; loads come while it multiplies.
+  void add_unit(Cost& cost, const Leaf& leaf, double rows, LoopId lane, double trips, double whole) const {
+    const double r = rows / kTileRows, c = tile(lane) / kTileRows, us = 1e-3 / m_.rates.ghz;
+    const double cycles = std::max({r * c * kUnitCycles, kUnitLatency, (r + c) * kUnitLoad}) / kTileWords + kLoopStart / steps(innermost(leaf));
+    cost.compute += cycles * whole * us;
+    cost.l1 += (r + c) * kUnitLoad / kTileWords * whole * us;
+    cost.waste += cycles * (trips - whole) * us;
   }
 
   // Cycles per step for vectors that are alive and find no register: accumulators and one operand of a product, or what

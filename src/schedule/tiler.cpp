@@ -7,6 +7,7 @@
 #include "loop/words.h"
 #include "schedule/code.h"
 #include "schedule/tiles.h"
+#include "schedule/unit.h"
 
 namespace weft::schedule {
 
@@ -96,6 +97,7 @@ Record Tiler::record(const Choice& c) const {
   turn(r);
   words(r);
   deepen(r);
+  use_unit(r);
   split_sums(r);
   equal_accumulators(r);
   if (c.unroll) unroll(r);
@@ -240,6 +242,22 @@ void Tiler::deepen(Record& r) const {
   }
 }
 
+bool Tiler::fits_unit() const {
+  return outer() && products_.empty() && !m_.has_groups() && has_unit(m_, *product_.leaf) && unit_loop(a_, *product_.leaf) >= 0;
+}
+
+// Tiles of sums that the matrix unit takes, of words: a step of its loop is a tile of each operand.
+void Tiler::use_unit(Record& r) const {
+  if (!fits_unit() || !r.loops[product_.leaf->loops.back()].in_word) return;
+  int rows = 1;
+  for (LoopId l : product_.leaf->loops) {
+    if (r.loops[l].axis == 0) rows = r.loops[l].tile;
+  }
+  const int lanes = r.loops[product_.lanes].tile, products = rows / kTileRows * (lanes / kTileRows);
+  const bool whole = rows % kTileRows == 0 && lanes % kTileRows == 0;
+  if (whole && products + (rows + lanes) / kTileRows <= kTileRegisters) r.loops[unit_loop(a_, *product_.leaf)].depth = kTileWords;
+}
+
 bool Tiler::fits_on_chip(const Record& r) const {
   if (!m_.has_groups()) return true;
   double bytes = 0;
@@ -373,7 +391,7 @@ void Tiler::finish_apart(Record& r, const Choice& c) const {
       const double vectors = lane < 0 ? 1 : std::ceil(1.0 * r.loops[lane].tile / lanes);
       operations += static_cast<double>(leaf.operations) * vectors * r.loops[l].tile;
     }
-    r.loops[l].apart = c.apart || operations > kFinishedOperations;
+    r.loops[l].apart = c.apart || operations > (on_unit(r, *product_.leaf) ? 0 : kFinishedOperations);
   }
 }
 

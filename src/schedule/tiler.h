@@ -33,6 +33,7 @@ class Tiler {
 
   const Product& product() const { return product_; }
   bool outer() const { return product_.rows && product_.outer; }
+  bool fits_unit() const;  // the product is one for the machine's matrix unit
   // Whether the product has lanes whose tile is free.
   bool has_panels() const;
   // Rows of a tile whose elements the first-level cache holds while the lines are read.
@@ -54,6 +55,7 @@ class Tiler {
   void turn(Record& r) const;
   void words(Record& r) const;
   void deepen(Record& r) const;
+  void use_unit(Record& r) const;
   bool words_lie_ready(const Record& r, const Leaf& leaf, LoopId lane) const;
   double most(LoopId l) const;
   void pack(Record& r, int panel) const;

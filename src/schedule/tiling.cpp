@@ -9,6 +9,7 @@
 #include "schedule/schedule.h"
 #include "schedule/tiler.h"
 #include "schedule/tiles.h"
+#include "schedule/unit.h"
 
 namespace weft::schedule {
 namespace {
@@ -143,6 +144,11 @@ class Chooser {
     std::vector<loop::LoopId> rows{*tiler_.product().rows};
     for (loop::LoopId l : tiler_.product().others) {
       if (g_.loops[l].extent.is_const() && g_.loops[rows.front()].extent.is_const()) rows.push_back(l);
+    }
+    if (tiler_.fits_unit()) {
+      for (const RegisterTile& t : unit_tiles(a_.extents[rows.front()], a_.extents[tiler_.product().lanes])) {
+        choices.push_back(product(rows.front(), t));
+      }
     }
     for (loop::LoopId l : rows) {
       const std::size_t most = l == rows.front() ? kTiles : 2;

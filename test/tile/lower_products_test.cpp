@@ -126,6 +126,58 @@ TEST(Lower, DotOfPairs) {
   EXPECT_EQ(s.variants.back().record.maps[1].inner, 1) << s.why;
 }
 
+// What a matrix unit multiplies: as many words at a time as a row of its tiles has.
+constexpr const char* kUnitDot = R"(group "dot"
+  param p0: input u8[M, 128]
+  param p1: input i8[32, 4, N] const
+  param p2: input i32[N]
+  param p3: output i32[M, N]
+  parallel i0: M { parallel i1: N {
+    local t0: i32 = i32(0)
+    reduce i2: 32 { reduce i3: 4 { update t0 sum= cast.i32(p0[i0, i2 * 4 + i3]) * cast.i32(p1[i2, i3, i1]) } }
+    store p3[i0, i1] = max(t0 + p2[i1], i32(0))
+  } })";
+
+void check_unit(const std::string& text, const Bindings& bindings = {}) {
+  auto g = loop::parse(text);
+  ASSERT_TRUE(g.ok()) << g.error().what();
+  Machine m = machine(512, 32);
+  m.has_amx_int8 = true;
+  DimFacts facts;
+  for (const auto& [name, value] : bindings) facts.declare(name, {0, 1000, 1});
+  int by_unit = 0;
+  for (const auto& candidate : schedule::schedule(*g, m, facts, {true, ""}).candidates) {
+    const auto deep = [](const schedule::LoopPlan& plan) { return plan.depth > 1; };
+    if (std::none_of(candidate.record.loops.begin(), candidate.record.loops.end(), deep) || ++by_unit > 4) continue;
+    compare({*g, bindings, {}, 0}, candidate.record, "by the unit", 0);
+  }
+  EXPECT_GT(by_unit, 0);
+}
+
+TEST(Lower, DotOfBytesByAMatrixUnit) {
+  for (int m : {1, 15, 40}) {
+    for (int n : {50, 64}) check_unit(replace(kUnitDot, {{"M", m}, {"N", n}}));
+  }
+  std::string dynamic = replace(kUnitDot, {{"N", 50}});
+  for (std::size_t at; (at = dynamic.find('M')) != std::string::npos;) dynamic.replace(at, 1, "n");
+  for (int n : {0, 1, 35}) check_unit(dynamic, {{"n", n}});
+}
+
+TEST(Lower, AMatrixUnitTakesLargeProducts) {
+  auto g = loop::parse(replace(kUnitDot, {{"M", 200}, {"N", 128}}));
+  ASSERT_TRUE(g.ok()) << g.error().what();
+  Machine m = machine(512, 32);
+  m.has_vnni = m.has_amx_int8 = true;
+  const auto s = schedule::schedule(*g, m, {});
+  EXPECT_EQ(s.variants.back().record.loops[2].depth, 16) << s.why;
+  EXPECT_TRUE(s.variants.back().record.loops[0].apart) << s.why;
+  const auto lowered = lower(*g, s.variants.back().record);
+  ASSERT_TRUE(lowered.ok());
+  EXPECT_NE(ssa::print(lowered->function).find(": i8[64,"), std::string::npos) << ssa::print(lowered->function);
+  m.has_amx_int8 = false;
+  EXPECT_EQ(schedule::schedule(*g, m, {}).variants.back().record.loops[2].depth, 1);
+}
+
 // A convolution whose rows read past the edge, and whose operand on the lanes is not constant.
 TEST(Lower, ConvolutionOfBytes) {
   check(R"(group "conv"
@@ -150,6 +202,22 @@ TEST(Lower, ConvolutionOfBytes) {
     reduce i2: 5 { reduce i3: 4 { update t0 sum= cast.i32(p0[i0, i2, i3]) * cast.i32(p1[i2, i1, i3]) } }
     store p2[i0, i1] = t0
   } })");
+}
+
+TEST(Lower, ConvolutionOfBytesByAMatrixUnit) {
+  check_unit(R"(group "conv"
+  param p0: input u8[7, 9, 64]
+  param p1: input i8[3, 3, 16, 4, 32] const
+  param p2: output i32[7, 9, 32]
+  parallel i0: 7 { parallel i1: 9 { parallel i2: 32 {
+    local t0: i32 = i32(0)
+    reduce i3: 3 { reduce i4: 3 { reduce i5: 16 { reduce i6: 4 {
+      %0 = i0 + i3 - 1
+      %1 = i1 + i4 - 1
+      update t0 sum= cast.i32(load_if(and(and(ge(%0, 0), lt(%0, 7)), and(ge(%1, 0), lt(%1, 9))), p0[%0, %1, i5 * 4 + i6])) * cast.i32(p1[i3, i4, i5, i6, i2])
+    } } } }
+    store p2[i0, i1, i2] = t0
+  } } })");
 }
 
 TEST(Lower, DotTransposedOperands) {

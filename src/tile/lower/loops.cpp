@@ -141,21 +141,24 @@ struct Sums {
   bool only = true;
   bool known = true;
   std::int64_t terms = 1;  // a bound below when not known
+  bool deep = false, words = false;  // both: a matrix unit adds many at a time, in an order of its own
 };
 
-void look_for_sums(const loop::Group& g, const std::vector<Stmt>& body, Sums& sums) {
+void look_for_sums(const loop::Group& g, const schedule::Record& r, const std::vector<Stmt>& body, Sums& sums) {
   for (const Stmt& inner : body) {
     const bool adds = inner.kind == Stmt::Kind::Update && inner.combine == Combine::Sum && is_float(g.locals[inner.id]);
     const bool reduces = inner.kind == Stmt::Kind::Loop && g.loops[inner.id].kind == loop::LoopKind::Reduce;
     if (!adds && !reduces) sums.only = false;
     if (!reduces) continue;
+    sums.deep = sums.deep || r.loops[inner.id].depth > 1;
+    sums.words = sums.words || r.loops[inner.id].in_word;
     const Dim& extent = g.loops[inner.id].extent;
     if (extent.is_const()) {
       sums.terms *= std::clamp<std::int64_t>(extent.value(), 1, kChain);
     } else {
       sums.known = false;
     }
-    look_for_sums(g, inner.body, sums);
+    look_for_sums(g, r, inner.body, sums);
   }
 }
 
@@ -165,8 +168,9 @@ void look_for_sums(const loop::Group& g, const std::vector<Stmt>& body, Sums& su
 std::int64_t Lowerer::partial_steps(const Stmt& s) const {
   if (g_.loops[s.id].kind != loop::LoopKind::Reduce) return 0;
   Sums sums;
-  look_for_sums(g_, s.body, sums);
-  if (!sums.only) return 0;
+  sums.deep = record_.loops[s.id].depth > 1;
+  look_for_sums(g_, record_, s.body, sums);
+  if (!sums.only || (sums.deep && sums.words)) return 0;
   sums.terms *= record_.loops[s.id].depth;
   const std::int64_t block = !sums.known ? 1 : std::max<std::int64_t>(1, kChain / sums.terms);
   const Dim& extent = g_.loops[s.id].extent;

@@ -8,6 +8,7 @@
 namespace weft::tile {
 
 using loop::Role;
+using LOp = loop::Op;
 
 Lowerer::Lowerer(const loop::Group& group, const schedule::Record& record)
     : g_(group), record_(record), b_(group.name) {
@@ -222,9 +223,53 @@ ValueId Lowerer::multiply_words(const Stmt& s, ValueId acc) {
   const Type type = b_.type(acc);
   ExprId a = product->a, b = product->b;
   if (over_lanes(a)) std::swap(a, b);
+  if (const auto deep = deep_loop()) return multiply_deep_words(a, b, acc, *deep, word);
   const ValueId left = along(word, b_.iota(1, steps, 1), a, type.shape[0], steps);
   const ValueId right = along(word, b_.iota(steps, 1, 0), b, steps, type.shape[1]);
   return b_.dot(left, right, acc);
+}
+
+// The same over several words, which the loop around that of a word's steps counts.
+ValueId Lowerer::multiply_deep_words(ExprId a, ExprId b, ValueId acc, LoopId deep, LoopId word) {
+  const int side = static_cast<int>(g_.loops[word].extent.value()), steps = record_.loops[deep].depth * side;
+  const Type type = b_.type(acc);
+  const ValueId base = active_[deep]->index;
+  const auto operand = [&](ExprId e, ValueId step, int rows, int columns) {
+    active_[deep]->index = b_.add(base, b_.scalar(ScalarOp::FloorDiv, {step, b_.constant_i64(side)}));
+    const ValueId v = along(word, b_.scalar(ScalarOp::Mod, {step, b_.constant_i64(side)}), e, rows, columns);
+    active_[deep]->index = base;
+    return v;
+  };
+  const ValueId over = b_.iota(1, steps, 1);
+  const ValueId left = run_on(a, deep, word) ? along(word, over, a, type.shape[0], steps) : operand(a, over, type.shape[0], steps);
+  return b_.dot(left, operand(b, b_.iota(steps, 1, 0), steps, type.shape[1]), acc);
+}
+
+// Whether all that an expression knows of the two loops are addresses in which a word follows the one before: the inner
+// loop may then count on.
+bool Lowerer::run_on(ExprId e, LoopId deep, LoopId word) {
+  std::vector<ExprId> open{e};
+  while (!open.empty()) {
+    const ExprId at = open.back();
+    open.pop_back();
+    if (!depends(at).loops[deep] && !depends(at).loops[word]) continue;
+    const loop::Expr x = g_.expr(at);
+    if (x.op == LOp::Index) return false;
+    if (x.op != LOp::Load && x.op != LOp::LoadIf) {
+      open.insert(open.end(), x.args.begin(), x.args.end());
+      continue;
+    }
+    if (x.op == LOp::LoadIf) open.push_back(x.args[0]);
+    Dim of_deep, of_word;
+    for (const auto& [atom, c] : address(at).terms) {
+      const loop::Expr& term = g_.expr(atom);
+      if (term.op == LOp::Index && term.id == deep) of_deep = c;
+      else if (term.op == LOp::Index && term.id == word) of_word = c;
+      else if (depends(atom).loops[deep] || depends(atom).loops[word]) return false;
+    }
+    if (!(of_deep == of_word * g_.loops[word].extent)) return false;
+  }
+  return true;
 }
 
 bool Lowerer::over_lanes(ExprId e) {

@@ -71,6 +71,8 @@ class Lowerer {
   std::vector<std::pair<LocalId, int>> keep_sums(const std::vector<Stmt>& body, std::size_t from, LoopId rows);
   ValueId multiply_add(const Stmt& s, ValueId acc);
   ValueId multiply_words(const Stmt& s, ValueId acc);
+  ValueId multiply_deep_words(loop::ExprId a, loop::ExprId b, ValueId acc, LoopId deep, LoopId word);
+  bool run_on(loop::ExprId e, LoopId deep, LoopId word);
   ValueId multiply_deep(const Stmt& s, ValueId acc, LoopId deep);
   bool over_lanes(loop::ExprId e);
   std::optional<LoopId> deep_loop() const;

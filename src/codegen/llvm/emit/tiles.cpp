@@ -53,7 +53,7 @@ class Assignment {
 
   std::optional<std::vector<int>> color(std::vector<Range> ranges) {
     std::stable_sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.first < b.first; });
-    std::array<int, kernel::kTileRegisters> busy;  // until when
+    std::array<int, kTileRegisters> busy;  // until when
     busy.fill(-1);
     std::vector<int> by_root(parent_.size(), -1), result(parent_.size(), -1);
     for (const Range& r : ranges) {
@@ -148,9 +148,9 @@ void Emitter::configure_tiles() {
   constexpr int kBytes = 64, kPalette = 0, kRowBytes = 16, kRows = 48;  // where it says what
   std::array<std::uint8_t, kBytes> configuration{};
   configuration[kPalette] = 1;
-  for (int t = 0; t < kernel::kTileRegisters; ++t) {
-    configuration[kRowBytes + 2 * t] = kernel::kTileRowBytes;
-    configuration[kRows + t] = kernel::kTileRows;
+  for (int t = 0; t < kTileRegisters; ++t) {
+    configuration[kRowBytes + 2 * t] = kTileRowBytes;
+    configuration[kRows + t] = kTileRows;
   }
   auto* data = llvm::ConstantDataArray::get(module_.getContext(), configuration);
   auto* global = new llvm::GlobalVariable(module_, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "tiles");
