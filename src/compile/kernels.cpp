@@ -9,6 +9,7 @@
 #include "base/knobs.h"
 #include "compile/clock.h"
 #include "compile/tuned.h"
+#include "kernel/simd/lower.h"
 #include "runtime/pool.h"
 
 namespace weft::compiler {
@@ -143,7 +144,7 @@ int KernelSet::add_tile(tile::Function function, std::string text, const std::st
   for (const ssa::Buffer& buffer : function.buffers) {
     if (buffer.space == ssa::Space::Memory) entry.written.push_back(buffer.written);
   }
-  entry.scratch = codegen::scratch_bytes(function.buffers);
+  entry.scratch = codegen::scratch_bytes(function.buffers) + codegen::scratch_bytes(kernel::added_buffers(function, machine()));
   entries_.push_back(std::move(entry));
   tiles_->push_back(std::move(function));
   alone_.push_back(alone);

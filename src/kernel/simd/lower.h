@@ -21,4 +21,7 @@ namespace weft::kernel {
 
 Result<Function> lower_simd(const tile::Function& function, const Machine& machine);
 
+// The on-chip buffers that it may add to those of the function: what passes between vectors and a matrix unit.
+std::vector<ssa::Buffer> added_buffers(const tile::Function& function, const Machine& machine);
+
 }  // namespace weft::kernel

@@ -113,6 +113,8 @@ class Lowering {
   Value dot_in_tiles(const Inst& inst);
   std::optional<Sum> even_step(const std::vector<Sum>& rows, int every);
   std::optional<Value> load_tiles(const Access& access, const tile::Type& type, bool right);
+  Value load_uneven(const Access& access, const tile::Type& type);
+  static std::vector<int> row_starts(const tile::Type& type);
   bool store_tiles(const Inst& inst);
   Value tiles_value(const tile::Type& type, std::vector<ValueId> tiles);
   int tile_scratch(DType dtype);

@@ -4,10 +4,12 @@
 #include "kernel/simd/tiles.h"
 
 #include <functional>
+#include <set>
 
 #include "kernel/simd/lowering.h"
 
-namespace weft::kernel::simd {
+namespace weft::kernel {
+namespace simd {
 namespace {
 
 using tile::Op;
@@ -23,6 +25,8 @@ void visit(const ssa::Block& block, const std::function<void(const ssa::Inst&)>&
     for (const ssa::Block& region : inst.regions) visit(region, before);
   }
 }
+
+ssa::Buffer tile_buffer(DType t) { return {t, ssa::Space::OnChip, true, true, kTileRegisters * matrix_tile(t).elements()}; }
 
 // Back along loops, until nothing more is found.
 void mark_carried(const tile::Function& f, std::vector<bool>& sums) {
@@ -85,6 +89,21 @@ TileUses tile_uses(const tile::Function& f, const Machine& machine) {
   return uses;
 }
 
+}  // namespace simd
+
+std::vector<ssa::Buffer> added_buffers(const tile::Function& function, const Machine& machine) {
+  std::set<DType> passing;
+  simd::visit(function.body, [&](const ssa::Inst& inst) {
+    if (!simd::is_tile_dot(function, inst, machine)) return;
+    for (const ssa::ValueId v : inst.operands) passing.insert(function.type(v).dtype);
+  });
+  std::vector<ssa::Buffer> buffers;
+  for (const DType t : passing) buffers.push_back(simd::tile_buffer(t));
+  return buffers;
+}
+
+namespace simd {
+
 // The step from each of the rows to the next one, where it is the same for all.
 std::optional<Sum> Lowering::even_step(const std::vector<Sum>& rows, int every) {
   const std::size_t n = static_cast<std::size_t>(every);
@@ -103,13 +122,26 @@ std::optional<Value> Lowering::load_tiles(const Access& access, const tile::Type
   if (access.mask || access.index.form != Value::Form::Index || !index.lane.is(every)) return std::nullopt;
   if (static_cast<int>(index.rows.size()) != type.shape[0]) return std::nullopt;
   const auto step = even_step(index.rows, every);
-  if (!step) return std::nullopt;
+  if (!step) return right ? std::nullopt : std::optional(load_uneven(access, type));
   std::vector<ValueId> tiles;
   for (int n = 0; n < lines; ++n) {
     const Sum first = right ? math_.add(index.rows[0], math_.constant(std::int64_t{n} * kTileRows * every)) : index.rows[n * kTileRows];
     tiles.push_back(b_.load_tile(access.buffer, math_.value(first), math_.value(*step)));
   }
   return tiles_value(type, std::move(tiles));
+}
+
+// Whole rows, wherever each lies.
+Value Lowering::load_uneven(const Access& access, const tile::Type& type) {
+  std::vector<ValueId> rows;
+  for (const Sum& row : access.index.rows) rows.push_back(b_.load(access.buffer, math_.value(row), type.shape[1]));
+  return tiles_value(type, through_scratch(type.dtype, rows, type.shape[1], row_starts(type)));
+}
+
+std::vector<int> Lowering::row_starts(const tile::Type& type) {
+  std::vector<int> starts;
+  for (int r = 0; r < type.shape[0]; r += kTileRows) starts.push_back(r * type.shape[1]);
+  return starts;
 }
 
 Value Lowering::tiles_value(const tile::Type& type, std::vector<ValueId> tiles) {
@@ -123,7 +155,7 @@ Value Lowering::tiles_value(const tile::Type& type, std::vector<ValueId> tiles) 
 
 int Lowering::tile_scratch(DType dtype) {
   const auto [found, fresh] = scratch_.try_emplace(dtype, -1);
-  if (fresh) found->second = b_.add_buffer({dtype, ssa::Space::OnChip, true, true, kTileRegisters * matrix_tile(dtype).elements()});
+  if (fresh) found->second = b_.add_buffer(tile_buffer(dtype));
   return found->second;
 }
 
@@ -160,10 +192,7 @@ std::vector<ValueId> Lowering::sum_tiles(ValueId v) {
 
 std::vector<ValueId> Lowering::left_tiles(ValueId v) {
   if (values_[v].form == Value::Form::Tiles) return values_[v].registers;
-  const tile::Type& t = type(v);
-  std::vector<int> starts;
-  for (int r = 0; r < t.shape[0]; r += kTileRows) starts.push_back(r * t.shape[1]);
-  return through_scratch(t.dtype, expand({v}), t.shape[1], starts);
+  return through_scratch(type(v).dtype, expand({v}), type(v).shape[1], row_starts(type(v)));
 }
 
 // The steps of a column that a word holds, from so many rows.
@@ -233,4 +262,5 @@ bool Lowering::store_tiles(const Inst& inst) {
   return true;
 }
 
-}  // namespace weft::kernel::simd
+}  // namespace simd
+}  // namespace weft::kernel
