@@ -4,7 +4,8 @@
     python bench/peers.py [NAME...] [--threads 2] [--rounds 2] [--seconds 1] [--start-only] [--peers onnxruntime,openvino] [--csv FILE]
 
 Every engine runs in processes of its own, in turn, `rounds` times; the best round's median counts. Peers that are not
-installed are left out by name (`pip install onnxruntime openvino`). OpenVINO runs with its f32 hint.
+installed are left out by name (`pip install onnxruntime openvino torch torchvision transformers`). OpenVINO runs with its
+f32 hint. torch, eager and compiled, runs the same architectures of torch_models.py, where there is one.
 
 Start is whole process to first result: what a process of the engine does from its start until it has written a result,
 its end included. For Weft cold is without its cache, warm with what an earlier process left there; of a peer the import of
@@ -63,13 +64,18 @@ m = c.compile_model(path, "CPU", dict(INFERENCE_PRECISION_HINT="f32", INFERENCE_
 r = m.create_infer_request()
 run = lambda: r.infer(feed)
 """),
+    **{peer: ("import torch", f"""
+import torch_models
+run = torch_models.runner(path, threads, feed, {peer == "torch.compile"})
+""") for peer in ("torch", "torch.compile")},
 }
 
 
 def run_peer(peer, path, inputs, args):
     imports, load = PEERS[peer]
     done = subprocess.run([sys.executable, "-c", MEASURE.format(imports=imports, load=load), str(path), str(args.threads),
-                           str(0 if args.start_only else args.seconds), str(inputs)], capture_output=True, text=True)
+                           str(0 if args.start_only else args.seconds), str(inputs)], capture_output=True, text=True,
+                          env=dict(os.environ, PYTHONPATH=str(pathlib.Path(__file__).resolve().parent)))
     return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
 
 
@@ -146,7 +152,7 @@ def main():
     parser.add_argument("--precision", default="highest")
     parser.add_argument("--start-only", action="store_true")
     args = parser.parse_args()
-    peers = [p for p in args.peers.split(",") if importlib.util.find_spec(p)]
+    peers = [p for p in args.peers.split(",") if importlib.util.find_spec(p.split(".")[0])]
     print(f"{cpu_name()}, {args.threads} threads; ms a run, seconds to the first result (of which import), peak MB\n")
     weft_columns = [f"weft {what}" for what in ["ms", "cold s", "warm s", "cold MB", "warm MB"]]
     peer_columns = [f"{e} {what}" for e in peers for what in ["ms", "s (+ import)", "MB"]]

@@ -468,7 +468,8 @@ void Tiler::grid(Record& r, const Choice& c) const {
   r.grid_order = order;
 }
 
-std::string Tiler::kind() const {
+std::string Tiler::kind(const Record& r) const {
+  if (product_.leaf && on_unit(r, *product_.leaf)) return "product on the matrix unit";
   if (product_.leaf) return product_.outer ? "product in register tiles" : "product";
   return std::count(lanes_.begin(), lanes_.end(), true) > 0 ? "vectors along contiguous data" : "scalar";
 }

@@ -42,7 +42,7 @@ class Tiler {
   double known_work(const Record& r) const;  // operations of one run that there are whatever the sizes
   Record record(const Choice& choice) const;
   bool fits_on_chip(const Record& r) const;  // what a group shares
-  std::string kind() const;     // for people
+  std::string kind(const Record& r) const;  // for people
 
  private:
   LoopId lane_of(const Leaf& leaf) const;

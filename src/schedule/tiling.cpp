@@ -44,7 +44,7 @@ class Chooser {
     if (tiler_.outer() && !g_.loops[*tiler_.product().rows].extent.is_const()) few_rows(s, best.choice);
     s.variants.push_back({std::nullopt, best.candidate.record});
     s.cost = best.candidate.cost;
-    s.why = fmt::format("{}: {}", tiler_.kind(), print(best.candidate.record));
+    s.why = fmt::format("{}: {}", tiler_.kind(best.candidate.record), print(best.candidate.record));
     if (request.candidates) {
       for (Tried& t : tried_) s.candidates.push_back(std::move(t.candidate));
     }
