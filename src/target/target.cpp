@@ -9,6 +9,7 @@
 #include "target/null/null.h"
 #include "target/opencl/opencl.h"
 #include "target/sim/sim.h"
+#include "target/webgpu/webgpu.h"
 
 namespace weft::target {
 
@@ -19,6 +20,7 @@ std::vector<Info>& table() {
       {"cpu", "this machine's cores, through LLVM", nullptr, nullptr},
       {"opencl", "an OpenCL device; opencl:1 is the second one", open_opencl, opencl_devices},
       {"cuda", "an NVIDIA GPU; cuda:sm_90a is code for one that need not be here", open_cuda, cuda_devices},
+      {"webgpu", "a WebGPU adapter, through wgpu-native; webgpu:1 is the second one", open_webgpu, webgpu_devices},
       {"null", "a machine that does nothing, to time all the rest: null:sm_90a; outputs are zeros", open_null, nullptr},
       {"sim", "a machine of groups of threads, interpreted and checked: sim:opencl, sim:sm_90a", open_sim, nullptr},
   };

@@ -50,6 +50,19 @@ class Dialect {
   virtual std::string all(int width,
                           const std::string& x) const = 0;  // of bool lanes, as a condition
 
+  // A statement that names a value; no value: it is assigned later.
+  virtual std::string declare(const std::string& type, const std::string& name, const std::string& value, bool /*changes*/) const {
+    return value.empty() ? type + " " + name + ";" : type + " " + name + " = " + value + ";";
+  }
+  // An integer result as its type holds it, where types of a few bits are computed in wider ones.
+  virtual std::string narrow(DType, int /*width*/, const std::string& x) const { return x; }
+  // x, but so that no compiler sees what it is made of: for languages whose compilers reassociate sums of floats.
+  virtual std::string opaque(DType, int /*width*/, const std::string& x) const { return x; }
+  // The template of $2 and the products of the bytes of $0, unsigned, by those of $1, signed; of i32. Null: none.
+  virtual const char* dot4() const { return nullptr; }
+  // The same of $2, f32, and the products of the bf16 of $0 by those of $1, the high ones first.
+  virtual const char* dot2() const { return nullptr; }
+
   // Memory: `width` elements from `index` on.
   virtual std::string load(DType t, int width, const std::string& buffer,
                            const std::string& index) const = 0;

@@ -19,7 +19,7 @@ struct Chunk {
 
 class Emitter {
  public:
-  Emitter(const kernel::Function& f, const Dialect& d) : f_(f), d_(d), names_(f.types.size()) {}
+  Emitter(const kernel::Function& f, const Dialect& d) : f_(f), d_(d), names_(f.types.size()), sums_(f.types.size()) {}
 
   Result<std::string> run() {
     for (const Type& t : f_.types) {
@@ -39,6 +39,7 @@ class Emitter {
 
  private:
   void line(const std::string& text) {
+    if (text.empty()) return;
     out_.append(static_cast<std::size_t>(indent_) * 2, ' ');
     out_ += text + '\n';
   }
@@ -67,17 +68,17 @@ class Emitter {
     return "";
   }
   void name_value(ValueId v) { names_[v] = fmt::format("v{}", next_++); }
-  void declare(ValueId v, int chunk, int width, const std::string& value) {
-    line(fmt::format("{} {} = {};", d_.type(dtype(v), width), ref(v, chunk), value));
+  void declare(ValueId v, int chunk, int width, const std::string& value, bool changes = false) {
+    line(d_.declare(d_.type(dtype(v), width), ref(v, chunk), value, changes));
   }
-  // Defines v chunk by chunk: make(chunk number, first lane, width).
+  // Defines v chunk by chunk: make(chunk number, first lane, width). A value that `changes` is assigned to later.
   template <class Make>
-  void define(ValueId v, Make make) {
+  void define(ValueId v, Make make, bool changes = false) {
     name_value(v);
     const auto list = chunks(f_.type(v));
     for (std::size_t c = 0; c < list.size(); ++c) {
       declare(v, static_cast<int>(c), list[c].width,
-              make(static_cast<int>(c), list[c].first, list[c].width));
+              make(static_cast<int>(c), list[c].first, list[c].width), changes);
     }
   }
   // Defines v from the texts of its lanes as scalars.
@@ -121,7 +122,14 @@ class Emitter {
   std::string apply(const char* form, ScalarOp op, DType t, int width,
                     std::span<const std::string> x) const {
     const std::string value = "(" + fill(form, t, width, x) + ")";
-    return info(op).result == ScalarResult::Bool ? d_.from_comparison(t, width, value) : value;
+    return info(op).result == ScalarResult::Bool ? d_.from_comparison(t, width, value) : d_.narrow(t, width, value);
+  }
+
+  // What a float sum must not be seen to be made of, by a language that would add in another order: another sum, or x in
+  // x - x, which is 0 only for finite x.
+  static bool adds(ScalarOp op) { return op == ScalarOp::Add || op == ScalarOp::Sub || op == ScalarOp::Fma; }
+  std::string addend(ScalarOp op, DType t, int width, const std::string& x, bool hidden) const {
+    return hidden && adds(op) && is_float(t) ? d_.opaque(t, width, x) : x;
   }
 
   Result<void> scalar(const ssa::Inst& i, ScalarOp op) {
@@ -129,9 +137,11 @@ class Emitter {
     const DType from = dtype(i.operands.back());
     const auto all_refs = [&](int c) {
       std::vector<std::string> x;
-      for (ValueId v : i.operands) x.push_back(ref(v, c));
+      const int width = chunks(f_.type(r))[static_cast<std::size_t>(c)].width;
+      for (ValueId v : i.operands) x.push_back(addend(op, from, width, ref(v, c), sums_[v] || (op == ScalarOp::Sub && !x.empty())));
       return x;
     };
+    sums_[r] = adds(op) || op == ScalarOp::Neg;
     if (info(op).result == ScalarResult::Cast) {
       define(r, [&](int c, int, int w) {
         return op == ScalarOp::Cast ? d_.cast(from, dtype(r), w, ref(i.operands[0], c))
@@ -180,9 +190,9 @@ class Emitter {
     for (int step = 0; parts.size() > 1; ++step) {
       const std::size_t half = (parts.size() + 1) / 2;
       for (std::size_t n = 0; n + half < parts.size(); ++n) {
-        const std::string both[] = {parts[n], parts[n + half]};
+        const std::string both[] = {addend(op, t, 1, parts[n], step > 0), addend(op, t, 1, parts[n + half], step > 0)};
         const std::string sum = fmt::format("{}_r{}_{}", names_[i.results[0]], step, n);
-        line(fmt::format("{} {} = {};", d_.type(t, 1), sum, apply(form, op, t, 1, both)));
+        line(d_.declare(d_.type(t, 1), sum, apply(form, op, t, 1, both), false));
         parts[n] = sum;
       }
       parts.resize(half);
@@ -193,34 +203,25 @@ class Emitter {
 
   // ---- narrow elements in words ----
   void words(const ssa::Inst& i) {
-    const std::string word = d_.unsigned_type(DType::I32, 1);
-    const int width = bits(dtype(i.operands[0])), steps = 32 / width, mask = (1 << width) - 1;
+    const DType from = dtype(i.operands[0]), raw = is_float(from) ? DType::U16 : from;
+    const int width = bits(from), steps = 32 / width, mask = (1 << width) - 1;
     define_lanes(i.results[0], [&](int l) {
       std::string s;
       for (int k = 0; k < steps; ++k) {
-        s += fmt::format("{}((({})({}) & {}u) << {})", k == 0 ? "" : " | ", word, lane(i.operands[0], steps * l + k), mask, width * k);
+        const std::string element = d_.bitcast(from, raw, 1, lane(i.operands[0], steps * l + k));
+        s += fmt::format("{}(({} & {}u) << {})", k == 0 ? "" : " | ", d_.cast(raw, DType::U32, 1, element), mask, width * k);
       }
-      return fmt::format("({})({})", d_.type(DType::I32, 1), s);
+      return d_.bitcast(DType::U32, DType::I32, 1, s);
     });
   }
 
-  void dot4(const ssa::Inst& i) {
-    constexpr const char* form =
-        "as_$T($u2 + as_$U(($0 & 255) * (($1 << 24) >> 24) + (($0 >> 8) & 255) * (($1 << 16) >> 24)"
-        " + (($0 >> 16) & 255) * (($1 << 8) >> 24) + (($0 >> 24) & 255) * ($1 >> 24)))";
+  Result<void> dot(const ssa::Inst& i, const char* form, DType sum) {
+    if (form == nullptr) return unsupported("op", fmt::format("{} in this kernel language", f_.info(i).name));
     define(i.results[0], [&](int c, int, int w) {
       const std::string x[] = {ref(i.operands[0], c), ref(i.operands[1], c), ref(i.operands[2], c)};
-      return fill(form, DType::I32, w, x);
+      return fill(form, sum, w, x);
     });
-  }
-
-  void dot2(const ssa::Inst& i) {
-    constexpr const char* form =
-        "fma(as_$T($0 << 16), as_$T($1 << 16), fma(as_$T($0 & (int)0xffff0000), as_$T($1 & (int)0xffff0000), $2))";
-    define(i.results[0], [&](int c, int, int w) {
-      const std::string x[] = {ref(i.operands[0], c), ref(i.operands[1], c), ref(i.operands[2], c)};
-      return fill(form, DType::F32, w, x);
-    });
+    return {};
   }
 
   // ---- memory ----
@@ -242,7 +243,7 @@ class Emitter {
     define_lanes(r, [&](int l) {
       const std::string element = d_.load(t, 1, buffer(i), element_index(i, 0, l));
       if (i.operands.size() == 1) return element;
-      return fmt::format("(({}) ? {} : {})", lane(i.operands[1], l), element, d_.literal(t, {}));
+      return "(" + d_.select(t, 1, lane(i.operands[1], l), element, d_.literal(t, {})) + ")";
     });
   }
 
@@ -260,7 +261,7 @@ class Emitter {
     }
     for (int l = 0; l < f_.type(v).lanes(); ++l) {
       const std::string store = d_.store(t, 1, buffer(i), element_index(i, 1, l), lane(v, l));
-      line(i.operands.size() == 3 ? fmt::format("if ({}) {}", lane(i.operands[2], l), store)
+      line(i.operands.size() == 3 ? fmt::format("if ({}) {{ {} }}", lane(i.operands[2], l), store)
                                   : store);
     }
   }
@@ -275,8 +276,8 @@ class Emitter {
       const std::string call = d_.atomic(combine, t, buffer(i), element_index(i, 1, l), lane(i.operands[0], l));
       if (call.empty()) return unsupported("op", fmt::format("{} of {} in this kernel language", f_.info(i).name, name(t)));
       old.push_back(fmt::format("a{}", next_++));
-      line(fmt::format("{} {} = {};", d_.type(t, 1), old.back(),
-                       masked ? fmt::format("{} ? {} : {}", lane(i.operands[2], l), call, d_.literal(t, {})) : call));
+      line(d_.declare(d_.type(t, 1), old.back(), masked ? d_.literal(t, {}) : call, masked));
+      if (masked) line(fmt::format("if ({}) {{ {} = {}; }}", lane(i.operands[2], l), old.back(), call));
     }
     define_lanes(r, [&](int l) { return old[l]; });
     return {};
@@ -295,7 +296,7 @@ class Emitter {
     name_value(v);
     const auto list = chunks(f_.type(v));
     for (std::size_t c = 0; c < list.size(); ++c) {
-      line(fmt::format("{} {};", d_.type(dtype(v), list[c].width), ref(v, static_cast<int>(c))));
+      declare(v, static_cast<int>(c), list[c].width, "", true);
     }
   }
 
@@ -304,13 +305,13 @@ class Emitter {
     const std::span carried = std::span(body.args).subspan(1);
     const std::span inits = std::span(i.operands).subspan(3);
     for (std::size_t n = 0; n < carried.size(); ++n) {
-      define(carried[n], [&](int c, int, int) { return ref(inits[n], c); });
+      define(carried[n], [&](int c, int, int) { return ref(inits[n], c); }, true);
       names_[i.results[n]] = names_[carried[n]];
     }
     name_value(body.args[0]);
     const std::string iv = ref(body.args[0], 0);
-    line(fmt::format("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", d_.type(DType::I64, 1), iv,
-                     ref(i.operands[0], 0), ref(i.operands[1], 0), ref(i.operands[2], 0)));
+    line(fmt::format("for ({0} {1} < {2}; {1} += {3}) {{", d_.declare(d_.type(DType::I64, 1), iv, ref(i.operands[0], 0), true), iv,
+                     ref(i.operands[1], 0), ref(i.operands[2], 0)));
     ++indent_;
     WEFT_TRY(block(body));
     // Through copies: a yield may be another carried value.
@@ -319,8 +320,7 @@ class Emitter {
       const auto list = chunks(f_.type(carried[n]));
       for (std::size_t c = 0; c < list.size(); ++c) {
         saved.push_back(fmt::format("{}_next", ref(carried[n], static_cast<int>(c))));
-        line(fmt::format("{} {} = {};", d_.type(dtype(carried[n]), list[c].width), saved.back(),
-                         ref(body.yields[n], static_cast<int>(c))));
+        line(d_.declare(d_.type(dtype(carried[n]), list[c].width), saved.back(), ref(body.yields[n], static_cast<int>(c)), false));
       }
     }
     for (const std::string& s : saved) line(fmt::format("{} = {};", s.substr(0, s.size() - 5), s));
@@ -346,7 +346,7 @@ class Emitter {
   void check(const ssa::Inst& i) {
     const auto list = chunks(f_.type(i.operands[0]));
     for (std::size_t c = 0; c < list.size(); ++c) {
-      line(fmt::format("if (!{}) {}",
+      line(fmt::format("if (!{}) {{ {} }}",
                        d_.all(list[c].width, ref(i.operands[0], static_cast<int>(c))),
                        d_.fail(i.imm)));
     }
@@ -354,7 +354,7 @@ class Emitter {
 
   void insert(const ssa::Inst& i) {
     const ValueId r = i.results[0];
-    define(r, [&](int c, int, int) { return ref(i.operands[0], c); });
+    define(r, [&](int c, int, int) { return ref(i.operands[0], c); }, true);
     const auto list = chunks(f_.type(r));
     for (std::size_t c = 0; c < list.size(); ++c) {
       const int l = static_cast<int>(i.imm) - list[c].first;
@@ -425,9 +425,9 @@ class Emitter {
       case Op::Words:
         return words(i), Result<void>();
       case Op::Dot4:
-        return dot4(i), Result<void>();
+        return dot(i, d_.dot4(), DType::I32);
       case Op::Dot2:
-        return dot2(i), Result<void>();
+        return dot(i, d_.dot2(), DType::F32);
       case Op::Check:
         return check(i), Result<void>();
       case Op::For:
@@ -449,6 +449,7 @@ class Emitter {
   const kernel::Function& f_;
   const Dialect& d_;
   std::vector<std::string> names_;  // by value; a chunk appends its number
+  std::vector<bool> sums_;          // by value: made by an addition or a negation
   int next_ = 0, indent_ = 0;
   std::string out_;
 };

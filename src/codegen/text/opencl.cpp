@@ -191,6 +191,14 @@ class OpenCl final : public text::Dialect {
     return width == 1 ? x : fmt::format("all({})", x);
   }
 
+  const char* dot4() const override {
+    return "as_$T($u2 + as_$U(($0 & 255) * (($1 << 24) >> 24) + (($0 >> 8) & 255) * (($1 << 16) >> 24)"
+           " + (($0 >> 16) & 255) * (($1 << 8) >> 24) + (($0 >> 24) & 255) * ($1 >> 24)))";
+  }
+  const char* dot2() const override {
+    return "fma(as_$T($0 << 16), as_$T($1 << 16), fma(as_$T($0 & (int)0xffff0000), as_$T($1 & (int)0xffff0000), $2))";
+  }
+
   std::string load(DType t, int width, const std::string& buffer,
                    const std::string& index) const override {
     const std::string raw = width == 1 ? fmt::format("{}[{}]", buffer, index)

@@ -14,4 +14,12 @@ namespace weft::codegen {
 Result<std::string> print_opencl(std::span<const kernel::Function> functions);
 std::string opencl_name(const kernel::Function& function);  // weft_NAME: plain names may be builtins
 
+// WGSL: a module for each kernel, whose entry point is wgsl_name(). Programs of one thread start wgsl_group() at a time,
+// the groups in x and then y. Binding 0 is a uniform of 32-bit words: the number of programs, the element of binding 1
+// (i32) where the status is, a zero, a word that is not used; the byte where each buffer starts in its binding, 2
+// and on; the sizes, low word and high word.
+Result<std::string> print_wgsl(const kernel::Function& function);
+std::string wgsl_name(const kernel::Function& function);
+int wgsl_group(const kernel::Function& function);  // threads of a work group
+
 }  // namespace weft::codegen
