@@ -19,7 +19,7 @@ struct Chunk {
 
 class Emitter {
  public:
-  Emitter(const kernel::Function& f, const Dialect& d) : f_(f), d_(d), names_(f.types.size()), sums_(f.types.size()) {}
+  Emitter(const kernel::Function& f, const Dialect& d) : f_(f), d_(d), names_(f.types.size()), zeros_(f.types.size()), sums_(f.types.size()) {}
 
   Result<std::string> run() {
     for (const Type& t : f_.types) {
@@ -125,11 +125,11 @@ class Emitter {
     return info(op).result == ScalarResult::Bool ? d_.from_comparison(t, width, value) : d_.narrow(t, width, value);
   }
 
-  // What a float sum must not be seen to be made of, by a language that would add in another order: another sum, or x in
-  // x - x, which is 0 only for finite x.
   static bool adds(ScalarOp op) { return op == ScalarOp::Add || op == ScalarOp::Sub || op == ScalarOp::Fma; }
-  std::string addend(ScalarOp op, DType t, int width, const std::string& x, bool hidden) const {
-    return hidden && adds(op) && is_float(t) ? d_.opaque(t, width, x) : x;
+  // Whether the operand of float arithmetic must not be seen for what it is, by a language that would add in another order
+  // or take numbers to be finite: a sum in a sum, x in x - x, 0 in a product.
+  bool hides(ScalarOp op, ValueId v, bool first) const {
+    return is_float(dtype(v)) && ((adds(op) && sums_[v]) || (op == ScalarOp::Sub && !first) || (op == ScalarOp::Mul && zeros_[v]));
   }
 
   Result<void> scalar(const ssa::Inst& i, ScalarOp op) {
@@ -138,7 +138,7 @@ class Emitter {
     const auto all_refs = [&](int c) {
       std::vector<std::string> x;
       const int width = chunks(f_.type(r))[static_cast<std::size_t>(c)].width;
-      for (ValueId v : i.operands) x.push_back(addend(op, from, width, ref(v, c), sums_[v] || (op == ScalarOp::Sub && !x.empty())));
+      for (ValueId v : i.operands) x.push_back(hides(op, v, x.empty()) ? d_.opaque(from, width, ref(v, c)) : ref(v, c));
       return x;
     };
     sums_[r] = adds(op) || op == ScalarOp::Neg;
@@ -190,7 +190,10 @@ class Emitter {
     for (int step = 0; parts.size() > 1; ++step) {
       const std::size_t half = (parts.size() + 1) / 2;
       for (std::size_t n = 0; n + half < parts.size(); ++n) {
-        const std::string both[] = {addend(op, t, 1, parts[n], step > 0), addend(op, t, 1, parts[n + half], step > 0)};
+        std::string both[] = {parts[n], parts[n + half]};
+        for (std::string& part : both) {
+          if (step > 0 && op == ScalarOp::Add && is_float(t)) part = d_.opaque(t, 1, part);
+        }
         const std::string sum = fmt::format("{}_r{}_{}", names_[i.results[0]], step, n);
         line(d_.declare(d_.type(t, 1), sum, apply(form, op, t, 1, both), false));
         parts[n] = sum;
@@ -370,6 +373,7 @@ class Emitter {
     const ValueId r = i.results.empty() ? -1 : i.results[0];
     switch (op) {
       case Op::Const:
+        zeros_[r] = is_float(dtype(r)) && i.fimm == 0;
         define(r, [&](int, int, int) { return d_.literal(dtype(r), {i.fimm, i.imm}); });
         return {};
       case Op::Size:
@@ -449,6 +453,7 @@ class Emitter {
   const kernel::Function& f_;
   const Dialect& d_;
   std::vector<std::string> names_;  // by value; a chunk appends its number
+  std::vector<bool> zeros_;         // by value: the constant 0 of a float type
   std::vector<bool> sums_;          // by value: made by an addition or a negation
   int next_ = 0, indent_ = 0;
   std::string out_;

@@ -173,9 +173,9 @@ class Wgsl final : public text::Dialect {
     return s;
   }
   std::string on_chip(const ssa::Buffer& b, const std::string& name) const override { return fmt::format("var {}: {};", name, array(b)); }
-  std::string program_id() const override { return "i64(weft_program)"; }
+  std::string program_id() const override { return "weft_i64_of_u32(weft_program)"; }
   bool has_groups() const override { return true; }
-  std::string thread_id() const override { return "i64(weft_thread)"; }
+  std::string thread_id() const override { return "weft_i64_of_u32(weft_thread)"; }
   std::string barrier() const override { return "storageBarrier(); workgroupBarrier();"; }
   std::string fail(std::int64_t code) const override { return fmt::format("weft_status[{}] = {}i;", word(1), code); }
 
@@ -237,11 +237,11 @@ class Wgsl final : public text::Dialect {
     return fmt::format("weft_f32({:#x}u)", encode_float(DType::F32, v));
   }
 
-  // Between integers: widened by the sign of what it was. (Mesa 22 compares what i64() made of an i32 as if unsigned.)
+  // Between integers: widened by the sign of what it was.
   static std::string converted(DType from, DType to, const std::string& x) {
     const std::string source = scalar_type(from), result = scalar_type(to);
     if (source == result) return x;
-    if (source == "i32" && bits(to) == 64) return result == "i64" ? fmt::format("weft_widen({})", x) : fmt::format("bitcast<u64>(weft_widen({}))", x);
+    if (bits(to) == 64 && bits(from) < 64) return fmt::format("weft_{}_of_{}({})", result, source, x);
     return fmt::format("{}({})", result, x);
   }
 

@@ -76,7 +76,7 @@ std::string to_odd(std::string_view name, std::string_view type, std::string_vie
   return fmt::format(
       "fn weft_odd_{0}(x: {1}) -> f32 {{\n  let r = f32(x);\n  let bits = bitcast<u32>(r);\n"
       "  if ({2} == x || !(r == r) || (bits & 1u) == 1u) {{ return r; }}\n"
-      "  return bitcast<f32>(select(bits - 1u, bits + 1u, ({2} < x) == (r > 0f)));\n}}\n",
+      "  return bitcast<f32>(select(bits - 1u, bits + 1u, ({2} < x) == (x > {1}(0))));\n}}\n",
       name, type, back);
 }
 
@@ -88,7 +88,11 @@ std::vector<Helper> make_helpers() {
       {"weft_opaque_f32", "fn weft_opaque_f32(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ weft_parameters[0].z); }\n"},
       {"weft_opaque_f64", "fn weft_opaque_f64(x: f64) -> f64 { return bitcast<f64>(bitcast<u64>(x) ^ u64(weft_parameters[0].z)); }\n"},
       {"weft_size", "fn weft_size(low: u32, high: u32) -> i64 { return bitcast<i64>(u64(low) | (u64(high) << 32u)); }\n"},
-      {"weft_widen", "fn weft_widen(x: i32) -> i64 { return bitcast<i64>(u64(bitcast<u32>(x)) | (u64(bitcast<u32>(x >> 31u)) << 32u)); }\n"},
+      // Mesa 22 compares what it sees to be a widened u32 or i32 with the wrong sign: the high word comes from elsewhere.
+      {"weft_u64_of_u32", "fn weft_u64_of_u32(x: u32) -> u64 { return u64(x) | (u64(weft_parameters[0].z) << 32u); }\n"},
+      {"weft_i64_of_u32", "fn weft_i64_of_u32(x: u32) -> i64 { return bitcast<i64>(weft_u64_of_u32(x)); }\n"},
+      {"weft_i64_of_i32", "fn weft_i64_of_i32(x: i32) -> i64 { return bitcast<i64>(u64(bitcast<u32>(x)) | (u64(bitcast<u32>(x >> 31u)) << 32u)); }\n"},
+      {"weft_u64_of_i32", "fn weft_u64_of_i32(x: i32) -> u64 { return bitcast<u64>(weft_i64_of_i32(x)); }\n"},
       {"weft_from_bf16", "fn weft_from_bf16(x: u32) -> f32 { return bitcast<f32>(x << 16u); }\n"},
       {"weft_to_bf16", R"(fn weft_to_bf16(x: f32) -> u32 {
   let u = bitcast<u32>(x);
