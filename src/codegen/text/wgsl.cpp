@@ -119,6 +119,10 @@ class Wgsl final : public text::Dialect {
     return "$2 + ($0 & 255) * (($1 << 24u) >> 24u) + (($0 >> 8u) & 255) * (($1 << 16u) >> 24u)"
            " + (($0 >> 16u) & 255) * (($1 << 8u) >> 24u) + (($0 >> 24u) & 255) * ($1 >> 24u)";
   }
+  const char* dot2() const override {
+    return "fma(bitcast<$T>($0 << 16u), bitcast<$T>($1 << 16u), "
+           "fma(bitcast<$T>(bitcast<u32>($0) & 0xffff0000u), bitcast<$T>(bitcast<u32>($1) & 0xffff0000u), $2))";
+  }
 
   std::string load(DType, int, const std::string& buffer, const std::string& index) const override {
     const std::size_t i = numbers_.at(buffer);
