@@ -84,7 +84,8 @@ struct Request {
   std::string choice;       // print() of the candidate to take; one that is not there is as none
 };
 
-// The candidates keep the order in which sums are added: all of them give the same bits.
+// The candidates keep the order in which sums are added: all of them give the same bits, but for products of bf16 that a
+// matrix unit adds up.
 Schedule schedule(const loop::Group& group, const Machine& machine, const DimFacts& facts, const Request& request = {});
 
 // What a record of the group costs at the sizes that the facts leave, likely ones where they leave several.
