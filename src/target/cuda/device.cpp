@@ -26,6 +26,7 @@ struct Code final : runtime::DeviceCode {
   ~Code() override {
     if (module == nullptr || session->lost) return;
     const Session::Current current(*session);
+    session->launches->forget(kernels);
     session->driver.ModuleUnload(module);
   }
   std::shared_ptr<Session> session;
@@ -104,6 +105,7 @@ Result<void> Device::upload(DeviceSpan to, const void* from, std::int64_t bytes)
   if (bytes == 0) return {};
   const Session::Current current(*session_);
   const Driver& d = session_->driver;
+  WEFT_TRY(session_->begin_waiting());
   WEFT_TRY(session_->checked("cuMemcpyHtoDAsync", d.MemcpyHtoDAsync(address_of(to), from, static_cast<std::size_t>(bytes), session_->stream)));
   return session_->wait();
 }
@@ -129,16 +131,13 @@ Result<void> Device::launch(const runtime::DeviceLaunch& launch) {
   }
   const auto& code = static_cast<const Code&>(*launch.code);
   const auto number = static_cast<std::size_t>(launch.kernel);
-  std::vector<std::uint64_t> values;  // pointers and sizes are 64 bits alike
-  for (DeviceSpan span : launch.buffers) values.push_back(address_of(span));
-  for (std::int64_t n : launch.sizes) values.push_back(static_cast<std::uint64_t>(n));
-  values.push_back(address_of(launch.status));
-  std::vector<void*> parameters;
-  for (std::uint64_t& v : values) parameters.push_back(&v);
+  Launch what{code.kernels[number], static_cast<unsigned>(launch.grid), code.threads[number], {}};
+  for (DeviceSpan span : launch.buffers) what.values.push_back(address_of(span));
+  for (std::int64_t n : launch.sizes) what.values.push_back(static_cast<std::uint64_t>(n));
+  what.values.push_back(address_of(launch.status));
   const Session::Current current(*session_);
-  return session_->checked("cuLaunchKernel",
-                           session_->driver.LaunchKernel(code.kernels[number], static_cast<unsigned>(launch.grid), 1, 1, code.threads[number], 1, 1,
-                                                         0, session_->stream, parameters.data(), nullptr));
+  const Failed failed = session_->launches->add(std::move(what));
+  return failed.call == nullptr ? Result<void>() : session_->checked(failed.call, failed.status);
 }
 
 Result<void> Device::finish() {

@@ -15,6 +15,18 @@ struct Context;
 struct Stream;
 struct Module;
 struct Kernel;
+struct Graph;
+struct GraphNode;
+struct GraphExec;
+
+struct KernelNode {  // CUDA_KERNEL_NODE_PARAMS_v2
+  Kernel* function;
+  unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+  void** parameters;
+  void** extra;
+  void* kernel;
+  Context* context;
+};
 
 enum Status : int {
   kSuccess = 0,

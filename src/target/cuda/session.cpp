@@ -26,6 +26,7 @@ Result<std::shared_ptr<Device::Session>> Device::Session::begin(DeviceNumber num
   const Current current(*session);
   constexpr unsigned kNonBlocking = 1;  // the default stream of others does not hold it up
   WEFT_TRY(session->checked("cuStreamCreate", d.StreamCreate(&session->stream, kNonBlocking)));
+  session->launches.emplace(d, session->stream);
   return session;
 }
 
@@ -34,6 +35,7 @@ Device::Session::~Session() {
   if (!lost) {  // a hung device would make each of these wait
     const Current current(*this);
     free_unused();
+    if (launches) launches->end();
     if (stream != nullptr) driver.StreamDestroy(stream);
   }
   driver.DevicePrimaryCtxRelease(number);
@@ -49,7 +51,13 @@ Result<void> Device::Session::checked(const char* call, Status status) {
   return driver_error(driver, call, status);
 }
 
+Result<void> Device::Session::begin_waiting() {
+  const Failed failed = launches->flush();
+  return failed.call == nullptr ? Result<void>() : checked(failed.call, failed.status);
+}
+
 Result<void> Device::Session::wait() {
+  WEFT_TRY(begin_waiting());
   using Clock = std::chrono::steady_clock;
   constexpr auto kSpin = std::chrono::microseconds(200), kNap = std::chrono::microseconds(50);
   const std::int64_t limit = knob_integer(Knob::DeviceSeconds);
@@ -82,6 +90,7 @@ Result<Address> Device::Session::take(std::int64_t bytes) {
   Address block = 0;
   Status status = driver.MemAlloc(&block, static_cast<std::size_t>(size));
   if (status == kOutOfMemory) {
+    WEFT_TRY(wait());  // for what may still use the blocks
     free_unused();
     status = driver.MemAlloc(&block, static_cast<std::size_t>(size));
   }

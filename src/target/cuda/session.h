@@ -4,9 +4,11 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "target/cuda/device.h"
+#include "target/cuda/launches.h"
 
 namespace weft::target::cuda {
 
@@ -32,7 +34,9 @@ struct Device::Session {
   // What a call came to. A device that is lost stays so.
   Result<void> checked(const char* call, Status status);
   Error lost_error() const;
-  // For all that the stream was given; not longer than WEFT_DEVICE_SECONDS.
+  // What was asked for before goes to the stream.
+  Result<void> begin_waiting();
+  // For all that was asked for; not longer than WEFT_DEVICE_SECONDS.
   Result<void> wait();
 
   // A block of at least so many bytes, one that was given back or a new one.
@@ -44,6 +48,7 @@ struct Device::Session {
   DeviceNumber number = 0;
   Context* context = nullptr;
   Stream* stream = nullptr;
+  std::optional<Launches> launches;  // there once the stream is
   std::atomic<bool> lost = false;
 
  private:

@@ -55,6 +55,13 @@ void interpret_launch(const char* entry, unsigned blocks, unsigned threads, void
   EXPECT_TRUE(done.ok()) << entry << ": " << done.error().what();
 }
 
+int count_parameters(const char* entry) {
+  const kernel::Function& f = built().at(entry);
+  int memory = 0;
+  for (const ssa::Buffer& buffer : f.buffers) memory += buffer.space == ssa::Space::Memory ? 1 : 0;
+  return memory + f.sizes + 1;
+}
+
 // The CUDA target; what it builds is kept for interpret_launch.
 class Recorded final : public Target {
  public:
@@ -80,6 +87,8 @@ class Cuda : public ::testing::Test {
     d.hangs = false;
     d.launch_status = d.load_status = 0;
     d.run = interpret_launch;
+    d.parameters = count_parameters;
+    d.launches = d.graph_launches = 0;
     built().clear();
   }
 
@@ -151,7 +160,34 @@ TEST_F(Cuda, RunsGraphsAsTheInterpreterDoes) {
       }
     }
   }
-  EXPECT_EQ(fake().blocks + fake().modules + fake().streams + fake().contexts, 0) << "something is not given back";
+  EXPECT_EQ(fake().blocks + fake().modules + fake().streams + fake().contexts + fake().graphs, 0) << "something is not given back";
+}
+
+// A chain of kernels: one by one at first, from then on as a graph; other sizes are another sequence.
+TEST_F(Cuda, ASequenceOfLaunchesThatComesAgainIsAGraph) {
+  const std::string text = R"(graph @chain(%0 "x": f32[n, 16], %1 "w": f32[16, 16]) -> (f32[n, 16]) where n in 0..70 {
+  %2 = dot %0, %1 {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0], dtype=f32} : f32[n, 16]
+  %3 = dot %2, %1 {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0], dtype=f32} : f32[n, 16]
+  %4 = dot %3, %1 {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0], dtype=f32} : f32[n, 16]
+  return %4
+})";
+  {
+    const auto made = compiled(text);
+    ASSERT_TRUE(made.ok()) << made.error().what();
+    const runtime::Executable executable(made->plan);
+    std::mt19937 random(3);
+    for (const std::int64_t n : {9, 9, 9, 5, 5, 5, 9, 9}) {
+      const Tensors inputs{compiler::testing::random_tensor(DType::F32, {n, 16}, random), compiler::testing::random_tensor(DType::F32, {16, 16}, random)};
+      Tensors got;
+      const auto done = executable.run(inputs, got, {});
+      ASSERT_TRUE(done.ok()) << done.error().what();
+      compiler::testing::expect_same(got, graph::interpret(compiler::testing::parsed(text), inputs).value());
+    }
+    EXPECT_EQ(fake().graph_launches, 6);
+    EXPECT_EQ(fake().launches, 6);
+    EXPECT_EQ(fake().graphs, 2);
+  }
+  EXPECT_EQ(fake().graphs + fake().modules, 0) << "something is not given back";
 }
 
 TEST_F(Cuda, TooLittleMemoryIsAnErrorAndUnusedBlocksAreGivenBackFirst) {
@@ -186,10 +222,13 @@ TEST_F(Cuda, ALostDeviceIsLostForAllThatFollows) {
   EXPECT_EQ(code_of(device->launch(launch)), "grid-too-large");
   launch.grid = 1;
   EXPECT_EQ(code_of(device->launch(launch)), "");
+  EXPECT_EQ(code_of(device->finish()), "");
+  EXPECT_EQ(code_of(device->launch(launch)), "");
   fake().launch_status = 719;
-  EXPECT_EQ(code_of(device->launch(launch)), "device-lost");
+  EXPECT_EQ(code_of(device->finish()), "device-lost");
   fake().launch_status = 0;
   std::int32_t word = 0;
+  EXPECT_EQ(code_of(device->launch(launch)), "device-lost");
   EXPECT_EQ(code_of(device->download(&word, {memory.get(), 0}, sizeof word)), "device-lost");
   EXPECT_EQ(code_of(device->finish()), "device-lost");
   EXPECT_EQ(device->allocate(64).error().code(), "device-lost");

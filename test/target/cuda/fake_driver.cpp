@@ -6,6 +6,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -33,6 +34,28 @@ struct Module {
   std::string text;
   std::set<std::string> entries;
 };
+
+int start(void* kernel, unsigned blocks, unsigned threads, void** parameters) {
+  if (driver().launch_status != 0) return driver().launch_status;
+  if (driver().run != nullptr) driver().run(static_cast<std::string*>(kernel)->c_str(), blocks, threads, parameters);
+  return 0;
+}
+
+struct KernelNode {
+  void* kernel_function;
+  unsigned grid, grid_y, grid_z, threads, block_y, block_z, shared_bytes;
+  void** parameters;
+  void** extra;
+  void* kernel;
+  void* context;
+};
+
+struct GraphNode {
+  void* kernel;
+  unsigned grid, threads;
+  std::vector<std::uint64_t> values;
+};
+using Graph = std::vector<GraphNode>;
 
 }  // namespace
 
@@ -117,9 +140,31 @@ int cuModuleGetFunction(void** kernel, void* module, const char* name) {
 }
 int cuLaunchKernel(void* kernel, unsigned x, unsigned, unsigned, unsigned threads, unsigned, unsigned, unsigned, void*, void** parameters,
                    void**) {
-  if (driver().launch_status != 0) return driver().launch_status;
-  if (driver().run != nullptr) driver().run(static_cast<std::string*>(kernel)->c_str(), x, threads, parameters);
+  return ++driver().launches, start(kernel, x, threads, parameters);
+}
+
+int cuGraphCreate(void** graph, unsigned) { return *graph = new Graph, 0; }
+int cuGraphAddKernelNode_v2(void** node, void* graph, void* const*, std::size_t, const KernelNode* what) {
+  auto& nodes = *static_cast<Graph*>(graph);
+  const int count = driver().parameters(static_cast<std::string*>(what->kernel_function)->c_str());
+  GraphNode made{what->kernel_function, what->grid, what->threads, {}};
+  for (int i = 0; i < count; ++i) made.values.push_back(*static_cast<std::uint64_t*>(what->parameters[i]));
+  nodes.push_back(std::move(made));
+  return *node = graph, 0;
+}
+int cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long) {
+  return ++driver().graphs, *exec = new Graph(*static_cast<Graph*>(graph)), 0;
+}
+int cuGraphLaunch(void* exec, void*) {
+  ++driver().graph_launches;
+  for (GraphNode& n : *static_cast<Graph*>(exec)) {
+    std::vector<void*> parameters;
+    for (std::uint64_t& v : n.values) parameters.push_back(&v);
+    if (const int status = start(n.kernel, n.grid, n.threads, parameters.data())) return status;
+  }
   return 0;
 }
+int cuGraphExecDestroy(void* exec) { return delete static_cast<Graph*>(exec), --driver().graphs, 0; }
+int cuGraphDestroy(void* graph) { return delete static_cast<Graph*>(graph), 0; }
 
 }  // extern "C"

@@ -13,9 +13,11 @@ struct FakeDriver {
   int launch_status = 0;                        // of the next launches
   int load_status = 0;                          // of the next modules
   void (*run)(const char* entry, unsigned blocks, unsigned threads, void** parameters) = nullptr;
+  int (*parameters)(const char* entry) = nullptr;  // how many: what a graph copies
   // What is held.
   std::int64_t bytes = 0;
-  int blocks = 0, modules = 0, streams = 0, contexts = 0;
+  int blocks = 0, modules = 0, streams = 0, contexts = 0, graphs = 0;
+  int launches = 0, graph_launches = 0;  // so far; those of a graph are not launches
   // From an address to the end of its block.
   std::int64_t (*bytes_at)(unsigned long long address) = nullptr;
 };
