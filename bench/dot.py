@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Products of f32 matrices, constant on the right, through Weft and its peers, alternating in the same minutes.
 
-    python bench/dot.py [--threads 2] [--rounds 3] [--seconds 0.3] [--peers onnxruntime,openvino] [MxNxK...]
+    python bench/dot.py [--threads 2] [--rounds 3] [--seconds 0.3] [--peers onnxruntime,openvino] [--precision medium]
+                         [--weights int8] [MxNxK...]
 
 Prints GFLOP/s of each engine (the best round's median), Weft's share of what fused multiplications on registers reach
 here (`weft doctor --measure`), and the ratio to the best peer: above 1 Weft is faster.
@@ -18,7 +19,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from models import ROOT, cpu_name, weft_arguments  # noqa: E402
-from peers import PEERS, geomean, run_peer, run_weft_bench  # noqa: E402
+from peers import PEERS, add_form, geomean, run_peer, run_weft_bench  # noqa: E402
 
 SHAPES = ["128x128x128", "256x256x256", "512x512x512", "1024x1024x1024", "2048x2048x2048", "128x768x768", "128x3072x768",
           "128x768x3072", "32x3072x768", "8x768x768", "8x3072x768", "1x3072x768", "1x768x3072", "1x16384x2048"]
@@ -61,10 +62,10 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--precision", default="highest")
-    parser.add_argument("--peers", default=",".join(PEERS))
+    add_form(parser)
+    parser.add_argument("--peers", default="onnxruntime,openvino", help=", ".join(PEERS))
     args = parser.parse_args()
-    peers = [p for p in args.peers.split(",") if importlib.util.find_spec(p)]
+    peers = [p for p in args.peers.split(",") if importlib.util.find_spec(PEERS[p][0].split()[-1])]
     most = peak(args.weft, args.threads)
     print(f"{cpu_name()}, {args.threads} threads, {most:.0f} GFLOP/s at most; GFLOP/s\n")
     print("| M x N x K | weft | of peak | " + " | ".join(peers) + " | ratio |\n|" + "---|" * (4 + len(peers)))

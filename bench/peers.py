@@ -5,7 +5,9 @@
 
 Every engine runs in processes of its own, in turn, `rounds` times; the best round's median counts. Peers that are not
 installed are left out by name (`pip install onnxruntime openvino torch torchvision transformers`). OpenVINO runs with its
-f32 hint. torch, eager and compiled, runs the same architectures of torch_models.py, where there is one.
+f32 hint; as `openvino_bf16` without one, which on processors with bf16 products is bf16: what `--precision medium` is held
+against. torch, eager and compiled, runs the same architectures of torch_models.py, where there is one. --weights bf16, int8 or
+int4 keeps Weft's in fewer bits.
 
 Start is whole process to first result: what a process of the engine does from its start until it has written a result,
 its end included. For Weft cold is without its cache, warm with what an earlier process left there; of a peer the import of
@@ -58,12 +60,12 @@ o = onnxruntime.SessionOptions(); o.intra_op_num_threads = threads; o.log_severi
 s = onnxruntime.InferenceSession(path, o, providers=["CPUExecutionProvider"])
 run = lambda: s.run(None, feed)
 """),
-    "openvino": ("import openvino", """
+    **{name: ("import openvino", f"""
 c = openvino.Core()
-m = c.compile_model(path, "CPU", dict(INFERENCE_PRECISION_HINT="f32", INFERENCE_NUM_THREADS=threads, PERFORMANCE_HINT="LATENCY"))
+m = c.compile_model(path, "CPU", dict({hint}INFERENCE_NUM_THREADS=threads, PERFORMANCE_HINT="LATENCY"))
 r = m.create_infer_request()
 run = lambda: r.infer(feed)
-"""),
+""") for name, hint in [("openvino", 'INFERENCE_PRECISION_HINT="f32", '), ("openvino_bf16", "")]},
     **{peer: ("import torch", f"""
 import torch_models
 run = torch_models.runner(path, threads, feed, {peer == "torch.compile"})
@@ -79,8 +81,17 @@ def run_peer(peer, path, inputs, args):
     return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
 
 
+def form_of(args):
+    return ["--precision", args.precision, "--weights", args.weights]
+
+
+def add_form(parser):
+    parser.add_argument("--precision", default="highest")
+    parser.add_argument("--weights", default="f32")
+
+
 def run_weft_bench(arguments, args):
-    bench = [args.weft, "bench", *arguments, "--json", "--no-cache", "--seconds", str(args.seconds), "--precision", args.precision]
+    bench = [args.weft, "bench", *arguments, "--json", "--no-cache", "--seconds", str(args.seconds), *form_of(args)]
     done = subprocess.run(bench, capture_output=True, text=True)
     return json.loads(done.stdout) if done.returncode == 0 else None
 
@@ -96,7 +107,7 @@ def run_once(command, environment):
 
 def run_weft(arguments, args, folder):
     environment = dict(os.environ, WEFT_CACHE_DIR=str(folder / "cache"))
-    run = [args.weft, "run", *arguments, "--precision", args.precision]
+    run = [args.weft, "run", *arguments, *form_of(args)]
     cold = run_once([*run, "--no-cache"], environment)
     if cold is None:
         return None
@@ -147,12 +158,12 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--peers", default=",".join(PEERS))
+    parser.add_argument("--peers", default="onnxruntime,openvino,torch,torch.compile", help=", ".join(PEERS))
     parser.add_argument("--csv", type=pathlib.Path)
-    parser.add_argument("--precision", default="highest")
+    add_form(parser)
     parser.add_argument("--start-only", action="store_true")
     args = parser.parse_args()
-    peers = [p for p in args.peers.split(",") if importlib.util.find_spec(p.split(".")[0])]
+    peers = [p for p in args.peers.split(",") if importlib.util.find_spec(PEERS[p][0].split()[-1])]
     print(f"{cpu_name()}, {args.threads} threads; ms a run, seconds to the first result (of which import), peak MB\n")
     weft_columns = [f"weft {what}" for what in ["ms", "cold s", "warm s", "cold MB", "warm MB"]]
     peer_columns = [f"{e} {what}" for e in peers for what in ["ms", "s (+ import)", "MB"]]

@@ -21,7 +21,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from models import ROOT, cpu_name, model_path, output_names, safe, weft_arguments, zoo  # noqa: E402
-from peers import PEERS, geomean, run_peer, run_weft_bench  # noqa: E402
+from peers import PEERS, add_form, geomean, run_peer, run_weft_bench  # noqa: E402
 
 OWN = ["minilm_int8", "ddddocr_int8"]
 PASSES = ["quantised", "quantised-bodies", "requantise", "tables"]
@@ -120,7 +120,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--precision", default="highest")
+    add_form(parser)
     parser.add_argument("--tolerance", type=float, default=0.1)
     parser.add_argument("--peers", default=",".join(PEERS))
     args = parser.parse_args()

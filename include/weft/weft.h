@@ -64,7 +64,7 @@ struct CompileOptions {
   bool tuned = true;                    // use the schedules that `weft tune` found
   std::vector<std::string> passes_off;  // graph passes that do not run
   std::string cpu = "native";           // at most what this CPU has: "x86-64-v2", "x86-64-v3" ...; docs/cpus.md
-  std::string weights = "f32";          // of products, kept as "f32", "bf16" or "int8": smaller, less exact
+  std::string weights = "f32";          // of products, kept as "f32", "bf16", "int8" or "int4": smaller, less exact
   std::string precision = "highest";    // of f32 products: "highest", "high" or "medium"; docs/semantics.md
 };
 

@@ -9,6 +9,7 @@
 #include "base/knobs.h"
 #include "compile/clock.h"
 #include "compile/limits.h"
+#include "compile/products.h"
 #include "frontend/onnx/reader/reader.h"
 #include "frontend/onnx/reader/validate.h"
 #include "transform/choices.h"
@@ -206,15 +207,19 @@ Result<compiler::Options> compiler_options(const CompileOptions& options) {
   }
   how.passes.weights = *weights;
   how.tuned = options.tuned && knob_integer(Knob::Tuned) != 0;
+  const auto for_machine = [&how] {
+    how.passes.products = compiler::product_chooser(how.target ? how.target->machine() : how.machine);
+    return how;
+  };
   if (restrict_to_level(how.machine, options.cpu)) {
     compiler::apply_measured_rates(how.machine);
-    return how;
+    return for_machine();
   }
   const auto named = cpu_named(options.cpu);  // its code can be made here, if not run
   if (named) {
     how.machine = *named;
     how.tuned = false;
-    return how;
+    return for_machine();
   }
   std::string names = "native";
   for (const std::string& cpu : cpu_names()) names += ", " + cpu;

@@ -6,8 +6,8 @@
 #include "compile/kernels.h"
 #include "compile/limits.h"
 #include "compile/plan_builder.h"
+#include "compile/products.h"
 #include "runtime/pool.h"
-#include "schedule/products.h"
 
 namespace weft::compiler {
 
@@ -73,7 +73,7 @@ Result<void> build(const graph::Graph& graph, const Options& options, Compiled& 
   {
     Clock clock(report.transform_ms);
     transform::PassOptions passes = options.passes;
-    if (!passes.products) passes.products = schedule::product_chooser(options.target ? options.target->machine() : options.machine);
+    if (!passes.products) passes.products = product_chooser(options.target ? options.target->machine() : options.machine);
     optimised = std::make_shared<graph::Graph>(WEFT_TRY(transform::optimize(graph, passes)));
   }
   for (const graph::Node& node : optimised->nodes()) report.prims += node.op != graph::Op::Constant;

@@ -14,7 +14,8 @@ struct Choice {
 };
 inline constexpr Choice<Precision> kPrecisions[] = {
     {"highest", Precision::Highest}, {"high", Precision::High}, {"medium", Precision::Medium}};
-inline constexpr Choice<Weights> kWeights[] = {{"f32", Weights::F32}, {"bf16", Weights::Bf16}, {"int8", Weights::Int8}};
+inline constexpr Choice<Weights> kWeights[] = {{"f32", Weights::F32}, {"bf16", Weights::Bf16}, {"int8", Weights::Int8},
+                                               {"int4", Weights::Int4}};
 
 template <class T, std::size_t N>
 std::optional<T> chosen(const Choice<T> (&table)[N], std::string_view name) {
@@ -31,7 +32,7 @@ std::vector<std::string> names(const Choice<T> (&table)[N]) {
   return all;
 }
 
-// "f32, bf16 or int8", or all with `last` between the last two.
+// "f32, bf16, int8 or int4", or all with `last` between the last two.
 template <class T, std::size_t N>
 std::string listed(const Choice<T> (&table)[N], const char* last = " or ") {
   std::string text;

@@ -1,5 +1,6 @@
 // Weights of products in fewer bits, where that was asked for: a product with few rows takes as long as reading its
-// weights does. bf16 rounds each weight; int8 has a scale per output channel, which multiplies the result.
+// weights does. bf16 rounds each weight; int8 has a scale per output channel, which multiplies the result; int4 has one per
+// group of weights of a channel, and is decoded while it is read.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -102,8 +103,10 @@ class Narrower {
     const Tensor* w = c.from.constant(node.operands[1]);
     if (w == nullptr || w->dtype() != DType::F32 || w->size() < kFewWeights || node.attrs.dtype(Attr::DType) != DType::F32) return std::nullopt;
     const Axes& contracted = node.attrs.ints(Attr::RhsContract);
-    if (kind_ == Weights::Int8 && (!all_finite(*w) || contracted.size() >= w->shape().size())) return std::nullopt;
-    return std::vector<ValueId>{kind_ == Weights::Bf16 ? as_bf16(c, *w) : as_int8(c, *w, channels_of(*w, contracted))};
+    if (kind_ != Weights::Bf16 && (!all_finite(*w) || contracted.size() >= w->shape().size())) return std::nullopt;
+    if (kind_ == Weights::Bf16) return std::vector<ValueId>{as_bf16(c, *w)};
+    const bool groups = kind_ == Weights::Int4 && contracted.size() == 1 && w->shape()[contracted[0]] % Grouped::kGroup == 0;
+    return std::vector<ValueId>{groups ? as_int4(c, *w) : as_int8(c, *w, channels_of(*w, contracted))};
   }
 
  private:
@@ -125,12 +128,39 @@ class Narrower {
   static ValueId as_int8(const RewriteContext& c, const Tensor& w, const Channels& channels) {
     auto q = quantised(w, channels);
     if (!q.ok()) return failed(c, q.error());
-    if (log_enabled("weights")) {
-      log("weights", fmt::format("'{}': {} weights in int8, error {:.4f} of their root mean square",
-                                 c.node.origin ? c.node.origin->node : "dot", w.size(), q->error));
-    }
+    report(c, w, "int8", q->error);
     const ValueId y = product(c, c.builder.constant(q->weights));
     return c.builder.binary(GOp::Mul, y, c.builder.constant(q->scales));  // the channels are the last axes
+  }
+
+  static void report(const RewriteContext& c, const Tensor& w, const char* kind, double error) {
+    if (!log_enabled("weights")) return;
+    log("weights", fmt::format("'{}': {} weights in {}, error {:.4f} of their root mean square",
+                               c.node.origin ? c.node.origin->node : "dot", w.size(), kind, error));
+  }
+
+  // sum over g, k, half of x[.., g, half, k] * (codes[g, k, ..] shifted to that half) scales[g, ..]
+  static ValueId as_int4(const RewriteContext& c, const Tensor& w) {
+    const std::int64_t axis = c.node.attrs.ints(Attr::RhsContract)[0], x_axis = c.node.attrs.ints(Attr::LhsContract)[0];
+    auto q = in_four_bits(w, axis);
+    if (!q.ok()) return failed(c, q.error());
+    report(c, w, "int4", q->error);
+    Builder& b = c.builder;
+    const Shape scales(q->scales.shape().begin(), q->scales.shape().end());
+    Shape wide = scales;  // [groups, 2, 16, free axes...]
+    wide.insert(wide.begin() + 1, {Dim(2), Dim(Grouped::kGroup / 2)});
+    Axes of_codes{0}, of_scales{0};
+    for (std::size_t d = 2; d < wide.size(); ++d) of_codes.push_back(static_cast<std::int64_t>(d));
+    for (std::size_t d = 3; d < wide.size(); ++d) of_scales.push_back(static_cast<std::int64_t>(d));
+    const ValueId codes = b.broadcast_in(b.cast(b.constant(q->codes), DType::I32), wide, of_codes);
+    const ValueId up = b.binary(GOp::Sub, b.scalar(DType::I32, 28), b.binary(GOp::Mul, b.iota(DType::I32, wide, 1), b.scalar(DType::I32, 4)));
+    const ValueId values = b.binary(GOp::Shr, b.binary(GOp::Shl, codes, up), b.scalar(DType::I32, 28));
+    const ValueId weights = b.binary(GOp::Mul, b.cast(values, DType::F32), b.broadcast_in(b.constant(q->scales), wide, of_scales));
+    Shape split = b.shape(c.operands[0]);
+    split[x_axis] = wide[0];
+    split.insert(split.begin() + x_axis + 1, {wide[1], wide[2]});
+    const ValueId x = b.reshape(c.operands[0], split);
+    return b.dot(x, weights, {}, {}, {x_axis, x_axis + 2, x_axis + 1}, {0, 2, 1}, DType::F32);
   }
 
   Weights kind_;

@@ -30,7 +30,7 @@ const std::vector<Pass>& passes() {
       {"split-contractions", "sums over joined axes run over them apart", split_contractions},
       {"fold-layout", "evaluates what the layout pass made of constants", fold_constants},
       {"tables", "quantised values that are a function of another one alone are looked up by its 256 values", look_up},
-      {"narrow-weights", "weights of products in bf16 or int8, where that was asked for", narrow_weights},
+      {"narrow-weights", "weights of products in bf16, int8 or int4, where that was asked for", narrow_weights},
       {"winograd", "3 x 3 convolutions in Winograd's form where that is cheaper, at precision high", winograd},
       {"round-products", "products of f32 from bf16, at precision medium, where the machine gains by it", round_products},
       {"split-sums", "long reductions with few results, and such dots, in parts that run side by side", split_sums},

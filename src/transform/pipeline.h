@@ -20,8 +20,8 @@ enum class Precision : std::uint8_t {
 std::optional<Precision> parse_precision(std::string_view name);  // "highest", "high", "medium"
 
 // How the weights of products are kept.
-enum class Weights : std::uint8_t { F32, Bf16, Int8 };
-std::optional<Weights> parse_weights(std::string_view name);  // "f32", "bf16", "int8"
+enum class Weights : std::uint8_t { F32, Bf16, Int8, Int4 };
+std::optional<Weights> parse_weights(std::string_view name);  // "f32", "bf16", "int8", "int4"
 
 // As WEFT_PASSES_OFF and WEFT_PASS_LIMIT say, until changed.
 struct PassOptions {

@@ -73,6 +73,38 @@ TEST(NarrowWeights, EveryChannelHasItsScale) {
   }
 }
 
+// Groups of whole numbers from -8 to 7, each with a -8, are exact in int4, whatever their scales and signs.
+TEST(NarrowWeights, EveryGroupHasItsScale) {
+  for (const bool transposed : {false, true}) {
+    Graph g;
+    const ValueId x = g.add_input({DType::F32, {2, 256}}, "x");
+    Tensor w = Tensor::zeros(DType::F32, transposed ? Ints{128, 256} : Ints{256, 128}).value();
+    for (std::int64_t k = 0; k < 256; ++k) {
+      for (std::int64_t n = 0; n < 128; ++n) {
+        const std::int64_t value = k % 32 == n % 32 ? -8 : (k * 7 + n * 5) % 16 - 8;
+        const double scale = std::ldexp(n % 3 == 0 ? -1.0 : 1.0, static_cast<int>((n + k / 32) % 40) - 20);
+        w.set_f64(transposed ? n * 256 + k : k * 128 + n, static_cast<double>(value) * scale);
+      }
+    }
+    Builder b(g);
+    g.set_outputs({b.dot(x, b.constant(w), {}, {}, {1}, {transposed ? 1 : 0}, DType::F32)});
+    expect_same_results(g, narrowed(g, Weights::Int4), {}, Values::Tame, 1e-6, 2);
+  }
+}
+
+TEST(NarrowWeights, FourBitsAreNear) {
+  const Graph g = model({256, 120}, {0}, {1}, {3, 256});
+  const Graph n = narrowed(g, Weights::Int4);
+  expect_same_results(g, n, {}, Values::Tame, 0.15, 2);
+  std::int64_t bytes = 0;
+  for (const graph::Node& node : n.nodes()) {
+    if (const Tensor* data = node.op == GOp::Constant ? n.constant(node.results[0]) : nullptr) bytes += data->byte_size();
+  }
+  EXPECT_LE(bytes, 256 * 120 / 2 + 256 * 120 / 32 * 4 + 64);
+  // Sums over anything but whole groups take int8.
+  EXPECT_EQ(weight_type(narrowed(model({200, 120}, {0}, {1}, {3, 200}), Weights::Int4)), DType::I8);
+}
+
 TEST(NarrowWeights, SmallAndInfiniteOnesStay) {
   const Graph small = model({10, 10}, {0}, {1}, {3, 10});
   EXPECT_EQ(ops_of(narrowed(small, Weights::Int8)), ops_of(small));

@@ -56,6 +56,7 @@ struct Term {
   ExprId value = -1;
   Combine combine = Combine::Sum;
   DType dtype = DType::F32;
+  bool pairs = false;  // of bf16
 };
 
 // i8 and narrower products are summed in the result's dtype, floats in at least f32.
@@ -107,6 +108,7 @@ Term dot_term(const EmitContext& c, Reader& r, const Node& node, const std::vect
     return r.read_apart(node.operands[side], static_cast<std::size_t>(last), word, std::move(coordinates), term.reduce.at.back());
   };
   const ExprId a = read(0, lc.empty() ? 0 : lc.back(), std::move(l)), b = read(1, rc.empty() ? 0 : rc.back(), std::move(q));
+  term.pairs = word == 2;
   term.value = product(r.group(), term.dtype, a, b);
   return term;
 }
@@ -167,6 +169,7 @@ Term conv_term(const EmitContext& c, Reader& r, const Node& node, const std::vec
     x_value = group.scalar(ScalarOp::Select, group.expr(x_value).dtype, {inside, x_value, zero});
   }
   const ExprId w_value = steps > 0 ? r.read_apart(node.operands[1], w_in, steps, w_at, within) : r.read(node.operands[1], w_at);
+  term.pairs = steps == 2;
   term.value = product(group, term.dtype, x_value, w_value);
   return term;
 }
@@ -272,6 +275,7 @@ std::vector<Step> emit_contraction(const EmitContext& context, const Unit& unit)
   Term term = seed.op == GOp::Dot    ? dot_term(context, reader, seed, space.at)
               : seed.op == GOp::Conv ? conv_term(context, reader, seed, space.at)
                                      : window_term(reader, seed, space.at);
+  if (term.pairs) group.name += "_bf16";
   LocalId sum = group.add_local(term.dtype);
   Scalar start = identity(term.combine, term.dtype);
   ExprId init = is_float(term.dtype) ? group.constant(term.dtype, start.f) : group.constant_i64(start.i, term.dtype);

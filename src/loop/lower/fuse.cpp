@@ -27,6 +27,7 @@ constexpr int kMaxRecompute = 6;
 constexpr int kMaxBody = 400;
 constexpr int kMaxUnitNodes = 64;
 constexpr std::size_t kMaxInlineConcat = 4;
+constexpr int kDecoding = 24;  // nodes that make a product's weights of what they are kept as
 constexpr int kMaxPieces = 32;  // places that one element may come from, where nothing but concatenations are read through
 
 constexpr int kNarrowFloat = 20;  // to round to a float of at most 8 bits
@@ -424,10 +425,27 @@ class Planner {
     return v;
   }
 
+  // Whether v is made of constants of fewer bytes: weights that are kept in few bits.
+  bool decodes(ValueId v) const {
+    double read = 0;
+    int nodes = 0;
+    const auto walk = [&](const auto& self, ValueId x) -> bool {
+      const Node* def = g_.def(x);
+      if (!def || ++nodes > kDecoding || plan_.unit_of[g_.value(x).def] >= 0) return false;
+      if (const Tensor* data = g_.constant(x)) {
+        read += static_cast<double>(data->byte_size());
+        return true;
+      }
+      return part_of(g_, *def) == Part::Inline && std::all_of(def->operands.begin(), def->operands.end(), [&](ValueId o) { return self(self, o); });
+    };
+    return g_.constant(v) == nullptr && walk(walk, v) && read * 2 < bytes({v});
+  }
+
   // A contraction reads an element many times: it may read through nodes that only rename elements, nothing else. A
   // dot's right side is wanted with its free axis contiguous: its lanes run there.
   void store_contraction_operand(const Node& node, std::size_t k) {
     ValueId v = node.operands[k];
+    if (decodes(v)) return;
     ValueId base = renamed(v);
     bool constant = g_.constant(base) != nullptr;
     if (node.op == GOp::Dot && k == 1 && !constant && !lanes_contiguous(node, v, base)) {

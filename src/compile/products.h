@@ -4,9 +4,9 @@
 #include "base/machine.h"
 #include "transform/products.h"
 
-namespace weft::schedule {
+namespace weft::compiler {
 
 // By the modelled time of each form; nothing is gained on machines of groups of threads.
 transform::ProductChooser product_chooser(const Machine& machine);
 
-}  // namespace weft::schedule
+}  // namespace weft::compiler

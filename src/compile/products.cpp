@@ -1,4 +1,4 @@
-#include "schedule/products.h"
+#include "compile/products.h"
 
 #include <map>
 #include <memory>
@@ -6,7 +6,7 @@
 
 #include "schedule/schedule.h"
 
-namespace weft::schedule {
+namespace weft::compiler {
 
 using loop::Group;
 using transform::ProductChoice;
@@ -44,7 +44,7 @@ Group product_group(const ProductShape& s, ProductForm form) {
 }
 
 double modelled(const ProductShape& s, ProductForm form, const Machine& m, const DimFacts& facts) {
-  return schedule(product_group(s, form), m, facts, {true, ""}).candidates.front().score();
+  return schedule::schedule(product_group(s, form), m, facts, {true, ""}).candidates.front().score();
 }
 
 ProductChoice choose(const ProductShape& s, const Machine& m, const DimFacts& facts) {
@@ -78,4 +78,4 @@ transform::ProductChooser product_chooser(const Machine& machine) {
   };
 }
 
-}  // namespace weft::schedule
+}  // namespace weft::compiler
