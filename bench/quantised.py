@@ -122,7 +122,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=2)
     add_form(parser)
     parser.add_argument("--tolerance", type=float, default=0.1)
-    parser.add_argument("--peers", default=",".join(PEERS))
+    parser.add_argument("--peers", default="onnxruntime,openvino")
     args = parser.parse_args()
     peers = [p for p in args.peers.split(",") if importlib.util.find_spec(p)]
     print(f"{cpu_name()}, {args.threads} threads; ms a run (standard deviations from the exact result)\n")
