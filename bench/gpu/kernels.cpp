@@ -46,6 +46,39 @@ void matmul(In<float> a, In<float> b, Out<float> c, Int m, Int n, Int depth) {
   out.store(i, j, acc);
 }
 
+// The same on f16, summed in f32; sizes are multiples of 16, and say so.
+template <int R, int C, int K>
+void matmul_f16(In<F16> a, In<F16> b, Out<float> c, Int m, Int n16, Int depth16) {
+  const Tile n = n16 * 16, depth = depth16 * 16, across = (n + (C - 1)) / C;
+  const Tile i = program_id() / across * R + rows(R), j = program_id() % across * C + lanes(C);
+  const Matrix left(a, m, depth), right(b, depth, n), out(c, m, n);
+  Var acc = zeros<float>(R, C);
+  for (Tile k : range(0, depth, K)) acc = dot(left.load(i, k + lanes(K)), right.load(k + rows(K), j), acc);
+  out.store(i, j, acc);
+}
+
+template <int R, int C, int D>
+void attention_f16(In<F16> q, In<F16> k, In<F16> v, Out<float> out, Int length) {
+  const Tile blocks = (length + (R - 1)) / R;
+  const Tile head = program_id() / blocks * length * D, first = program_id() % blocks * R;
+  const Tile i = first + rows(R), d = lanes(D);
+  const Matrix queries(q, length, D, D, 1, head), keys(k, length, D, D, 1, head), values(v, length, D, D, 1, head);
+  const Matrix result(out, length, D, D, 1, head);
+  const Tile query = queries.load(i, d);
+  Var most = full<float>(R, 1, -1e30f), total = zeros<float>(R, 1), acc = zeros<float>(R, D);
+  for (Tile block : range(0, minimum(first + R, length), C)) {
+    const Tile j = block + lanes(C), down = block + rows(C);
+    const Tile products = dot(query, transpose(keys.load(down, d))) * (1.0f / std::sqrt(float{D}));
+    const Tile score = where((j <= i) & (j < length), products, -1e30f);
+    const Tile higher = maximum(most, max(score));
+    const Tile weight = exp(score - higher), shrink = exp(most - higher);
+    total = total * shrink + sum(weight);
+    acc = dot(cast<F16>(weight), values.load(down, d), acc * shrink);
+    most = higher;
+  }
+  result.store(i, d, acc / total);
+}
+
 struct Timed {
   std::string name;
   std::function<Kernel()> record;
@@ -64,7 +97,10 @@ int main(int argc, char** argv) {
                        {"softmax", [] { return kernel("softmax", softmax); }},
                        {"layer_norm", [] { return kernel("layer_norm", layer_norm); }},
                        {"matmul", [] { return kernel("matmul", matmul<64, 64, 16>); }},
-                       {"attention", [] { return kernel("attention", attention<32, 32, 64>); }}};
+                       {"attention", [] { return kernel("attention", attention<32, 32, 64>); }},
+                       {"matmul_f16", [] { return kernel("matmul_f16", matmul_f16<64, 64, 32>); }},
+                       {"matmul_f16_large", [] { return kernel("matmul_f16_large", matmul_f16<128, 128, 32>); }},
+                       {"attention_f16", [] { return kernel("attention_f16", attention_f16<64, 64, 64>); }}};
   for (const Timed& timed : all) {
     double best = INFINITY;
     std::string text;

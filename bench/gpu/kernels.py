@@ -3,9 +3,9 @@
 
     python bench/gpu/kernels.py [--gpu sm_90a] [--weft build/release/bench/weft_bench_gpu_kernels]
 
-The same five kernels with the same tiles on f32 (Triton with input_precision="ieee"): milliseconds from source to PTX
+The same kernels with the same tiles on f32 (Triton with input_precision="ieee") and f16: milliseconds from source to PTX
 (best of several, in process), then what Triton's own `ptxas` makes of either: registers, spilled bytes, static shared bytes,
-instructions. `pip install triton` is all that it takes; nothing is run.
+instructions, and those of the main loop: multiplications (of matrix units or FFMA) and others. `pip install triton` is all that it takes; nothing is run.
 """
 import argparse
 import os
@@ -88,31 +88,72 @@ def attention(q, k, v, out, length, R: tl.constexpr, C: tl.constexpr, D: tl.cons
     tl.store(out + head + i * D + d, acc / total[:, None], i < length)
 
 
-F, I = "*fp32", "i32"
-KERNELS = {  # function, signature, constants
+@triton.jit
+def attention_f16(q, k, v, out, length, R: tl.constexpr, C: tl.constexpr, D: tl.constexpr):
+    blocks = tl.cdiv(length, R)
+    head, first = tl.program_id(0) // blocks * length * D, tl.program_id(0) % blocks * R
+    i, d = first + tl.arange(0, R)[:, None], tl.arange(0, D)[None, :]
+    query = tl.load(q + head + i * D + d, i < length, other=0.0)
+    most = tl.full((R,), -1e30, tl.float32)
+    total = tl.zeros((R,), tl.float32)
+    acc = tl.zeros((R, D), tl.float32)
+    for block in range(0, tl.minimum(first + R, length), C):
+        j, down = block + tl.arange(0, C)[None, :], block + tl.arange(0, C)[:, None]
+        keys = tl.load(k + head + down * D + d, down < length, other=0.0)
+        score = tl.where((j <= i) & (j < length), tl.dot(query, tl.trans(keys)) * 0.125, -1e30)
+        higher = tl.maximum(most, tl.max(score, 1))
+        weight, shrink = tl.exp(score - higher[:, None]), tl.exp(most - higher)
+        total = total * shrink + tl.sum(weight, 1)
+        values = tl.load(v + head + down * D + d, down < length, other=0.0)
+        acc = tl.dot(weight.to(tl.float16), values, acc * shrink[:, None])
+        most = higher
+    tl.store(out + head + i * D + d, acc / total[:, None], i < length)
+
+
+F, H, I = "*fp32", "*fp16", "i32"
+KERNELS = {  # function, signature, constants[, warps, 4 if none are named]; sizes of kernels on f16 are multiples of 16
     "vector_add": (vector_add, dict(x=F, y=F, z=F, n=I), dict(W=WIDTH)),
     "softmax": (softmax, dict(x=F, y=F, n=I), dict(W=WIDTH)),
     "layer_norm": (layer_norm, dict(x=F, scale=F, shift=F, y=F, n=I), dict(W=WIDTH)),
     "matmul": (matmul, dict(a=F, b=F, c=F, m=I, n=I, depth=I), dict(R=64, C=64, K=16)),
     "attention": (attention, dict(q=F, k=F, v=F, out=F, length=I), dict(R=32, C=32, D=64)),
+    "matmul_f16": (matmul, dict(a=H, b=H, c=F, m=I, n=I, depth=I), dict(R=64, C=64, K=32)),
+    "matmul_f16_large": (matmul, dict(a=H, b=H, c=F, m=I, n=I, depth=I), dict(R=128, C=128, K=32), 8),
+    "attention_f16": (attention_f16, dict(q=H, k=H, v=H, out=F, length=I), dict(R=64, C=64, D=64)),
 }
+TENSOR = re.compile(r"\b(HMMA|IMMA|QMMA|HGMMA|IGMMA|QGMMA|UTCHMMA|UTCQMMA|FFMA)")
 
 
 def compile_triton(name, gpu):
     """The PTX, and the milliseconds to it: assembling, which Triton does next, is timed apart."""
-    function, signature, constants = KERNELS[name]
+    function, signature, constants, *warps = KERNELS[name]
     signature = signature | {c: "constexpr" for c in constants}
-    aligned = {(i,): [["tt.divisibility", 16]] for i, t in enumerate(signature.values()) if t == F}
+    aligned = {(i,): [["tt.divisibility", 16]] for i, t in enumerate(signature.values()) if t == F or (t in (H, I) and H in signature.values())}
     source = triton.compiler.ASTSource(function, signature, constants, aligned)
     os.environ |= {"TRITON_ALWAYS_COMPILE": "1", "TRITON_DEFAULT_FP_FUSION": "1"}
     best, text = float("inf"), ""
     for _ in range(3):
         begin = time.perf_counter()
-        made = triton.compile(source, target=GPUTarget("cuda", int(re.sub(r"\D", "", gpu)), 32), options={"num_warps": 4})
+        made = triton.compile(source, target=GPUTarget("cuda", int(re.sub(r"\D", "", gpu)), 32), options={"num_warps": warps[0] if warps else 4})
         total = 1e3 * (time.perf_counter() - begin)
         text = made.asm["ptx"]
         best = min(best, total - assemble(text, gpu)["ms"])
     return best, text
+
+
+def main_loop(sass):
+    """Of the loop with the most products: products and other instructions, "none" when it has none."""
+    lines = [(int(at, 16), text) for at, text in re.findall(r"^\s+/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;", sass, re.M) if not text.startswith("NOP")]
+    best = (0, 0)
+    for at, text in lines:
+        jump = re.search(r"\bBRA\b.*?(0x[0-9a-f]+)", text)
+        if not jump or int(jump[1], 16) >= at:
+            continue
+        body = [t for a, t in lines if int(jump[1], 16) <= a <= at]
+        products = sum(bool(TENSOR.search(t)) for t in body)
+        if products > 0 and (best[0] == 0 or products / len(body) > best[0] / sum(best)):
+            best = (products, len(body) - products)
+    return f"{best[0]} + {best[1]}" if best[0] else "none"
 
 
 def assemble(ptx, gpu):
@@ -125,24 +166,27 @@ def assemble(ptx, gpu):
         sass = subprocess.run([TOOLS / "cuobjdump", "-sass", cubin], capture_output=True, text=True).stdout
     number = lambda pattern: sum(map(int, re.findall(pattern, log)))
     return {"ms": ms, "registers": number(r"Used (\d+) registers"), "spilled": number(r"(\d+) bytes spill stores"),
-            "shared": number(r"(\d+) bytes smem"), "instructions": len(re.findall(r"^\s+/\*[0-9a-f]{4}\*/\s+(?!NOP)", sass, re.M))}
+            "shared": number(r"(\d+) bytes smem"), "instructions": len(re.findall(r"^\s+/\*[0-9a-f]{4}\*/\s+(?!NOP)", sass, re.M)), "loop": main_loop(sass), "sass": sass}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--gpu", default="sm_90a")
     parser.add_argument("--weft", default=str(ROOT / "build/release/bench/weft_bench_gpu_kernels"))
+    parser.add_argument("--sass", help="folder to leave the disassembly in")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         lines = subprocess.run([args.weft, f"cuda:{args.gpu}", folder], capture_output=True, text=True, check=True).stdout.splitlines()
         weft = {name: (float(ms), (pathlib.Path(folder) / f"{name}.ptx").read_text()) for name, ms in map(str.split, lines)}
-    print(f"f32, {args.gpu}, Triton {triton.__version__}; ratio: Triton's time over Weft's, above 1 Weft is faster\n")
-    print("| kernel | Weft ms to PTX | Triton ms | ratio | registers | spilled B | static shared B | instructions |\n|---|---|---|---|---|---|---|---|")
+    print(f"{args.gpu}, Triton {triton.__version__}; ratio: Triton's time over Weft's, above 1 Weft is faster\n")
+    print("| kernel | Weft ms to PTX | Triton ms | ratio | registers | spilled B | static shared B | instructions | main loop: products + others |\n|---|---|---|---|---|---|---|---|---|")
     for name in KERNELS:
         triton_ms, text = compile_triton(name, args.gpu)
         theirs, (ms, own) = assemble(text, args.gpu), weft[name]
         ours = assemble(own, args.gpu)
-        both = " | ".join(f"{ours[k]} / {theirs[k]}" for k in ("registers", "spilled", "shared", "instructions"))
+        for who, made in (("weft", ours), ("triton", theirs)) if args.sass else ():
+            (pathlib.Path(args.sass) / f"{name}.{who}.sass").write_text(made["sass"])
+        both = " | ".join(f"{ours[k]} / {theirs[k]}" for k in ("registers", "spilled", "shared", "instructions", "loop"))
         print(f"| {name} | {ms:.1f} | {triton_ms:.1f} | {triton_ms / ms:.1f} | {both} |", flush=True)
 
 

@@ -54,7 +54,11 @@ struct Machine {
   std::int64_t shared_bytes = 0;       // of on-chip memory, per group
   int group_lanes = 0;                 // f32 elements that the groups of a core work on in a cycle
   bool has_shuffle = false;            // threads of a warp read each other's registers
-  bool has_matrix = false;             // warps multiply 16 x 16 by 16 x 8 elements of f16 or bf16, summed in f32
+  bool has_matrix = false;             // warps multiply matrices of f16, bf16, bytes and f32 cut to 19 bits
+  double matrix_rate = 0;              // multiply-adds of f16 that the units of a core do in a cycle; bytes twice, f32 half
+  bool cuts_f32 = false;               // ... f32 too: what is asked for (precision), not what can be
+  int copy_bytes = 0;                  // widest copy from memory to shared memory that runs beside a thread; 0: none does
+  double memory_latency = 0;           // cycles until what a thread asks memory for is there
   std::vector<std::string> features;   // LLVM's names of what the CPU and system support, sorted: "avx2", "fma" ...
 
   int f32_lanes() const { return vector_bits / 32; }

@@ -11,6 +11,12 @@
 
 namespace weft::compiler {
 
+Machine machine_of(const Options& options) {
+  Machine m = options.target ? options.target->machine() : options.machine;
+  m.cuts_f32 = m.has_matrix && options.passes.precision != transform::Precision::Highest;
+  return m;
+}
+
 Options::Options() : machine(host_machine()) {
   apply_measured_rates(machine);
   if (const std::string& folder = knob_text(Knob::Dump); !folder.empty()) {
@@ -73,7 +79,7 @@ Result<void> build(const graph::Graph& graph, const Options& options, Compiled& 
   {
     Clock clock(report.transform_ms);
     transform::PassOptions passes = options.passes;
-    if (!passes.products) passes.products = product_chooser(options.target ? options.target->machine() : options.machine);
+    if (!passes.products) passes.products = product_chooser(machine_of(options));
     optimised = std::make_shared<graph::Graph>(WEFT_TRY(transform::optimize(graph, passes)));
   }
   for (const graph::Node& node : optimised->nodes()) report.prims += node.op != graph::Op::Constant;

@@ -34,6 +34,9 @@ struct Options {
   Options();
 };
 
+// What code is made for: the target's machine or `machine`, with what the precision asks of it.
+Machine machine_of(const Options& options);
+
 // What compiling took and made. Several threads share kernels, LLVM and packing: those times are sums over the threads.
 struct Report {
   double transform_ms = 0, lower_ms = 0, schedule_ms = 0, tile_ms = 0, kernel_ms = 0, emit_ms = 0, llvm_ms = 0, pack_ms = 0, link_ms = 0;

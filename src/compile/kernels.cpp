@@ -27,13 +27,13 @@ std::string described(const schedule::Schedule& schedule) {
 
 }  // namespace
 
-KernelSet::KernelSet(const Options& options, Report& report) : options_(options), report_(report) {
+KernelSet::KernelSet(const Options& options, Report& report) : options_(options), machine_(machine_of(options)), report_(report) {
   const codegen::TargetDesc target = codegen::target_for(options_.machine);
   key_.add(codegen::version());
   key_.add(target.triple);
   key_.add(target.cpu);
   key_.add(target.features);
-  key_.add(fmt::format("{} {}", machine().vector_bits, fmt::join(machine().features, ",")));
+  key_.add(fmt::format("{} {} {}", machine().vector_bits, machine().cuts_f32, fmt::join(machine().features, ",")));
 }
 
 bool KernelSet::wants(const char* stage) const {

@@ -45,7 +45,7 @@ class KernelSet {
   // When the jobs are done: loads the code.
   Result<void> finish();
 
-  const Machine& machine() const { return options_.target ? options_.target->machine() : options_.machine; }
+  const Machine& machine() const { return machine_; }
   int size() const { return static_cast<int>(tiles_->size()); }
   const std::vector<runtime::KernelEntry>& entries() const { return entries_; }
   std::shared_ptr<Code> code() const { return code_; }
@@ -73,6 +73,7 @@ class KernelSet {
   Result<void> dump_code();
 
   const Options& options_;
+  const Machine machine_;
   Report& report_;
   std::map<std::string, ReadyGroup> groups_;  // by print_alike(): equal text, equal meaning
   std::map<std::string, int> numbers_;        // by printed tile program

@@ -158,6 +158,21 @@ ValueId Builder::shuffle(ValueId x, ValueId lane) { return append(Op::Shuffle, {
 
 ValueId Builder::multiply_matrix(ValueId a, ValueId b, ValueId sum) { return append(Op::MultiplyMatrix, {a, b, sum}, {type(sum)})[0]; }
 
+ValueId Builder::load_matrix(int buffer, ValueId index, int matrices, bool turned) {
+  const DType t = f_.buffers[buffer].dtype;
+  const int lanes = matrices * word_elements(t);
+  return append(turned ? Op::LoadMatrixTurned : Op::LoadMatrix, {index}, {lanes == 1 ? Type::scalar(t) : Type::vector(t, lanes)}, buffer)[0];
+}
+
+void Builder::copy_async(ssa::CopyImm copy, ValueId to, ValueId from, ValueId mask) {
+  std::vector<ValueId> operands = {to, from};
+  if (mask >= 0) operands.push_back(mask);
+  append(Op::CopyAsync, std::move(operands), {}, copy.packed());
+}
+
+void Builder::commit_copies() { append(Op::CommitCopies, {}, {}); }
+void Builder::wait_copies(int groups_left) { append(Op::WaitCopies, {}, {}, groups_left); }
+
 ValueId Builder::splat(ValueId x, int lanes) {
   WEFT_CHECK(type(x).rank == 0, "splat of a scalar");
   if (lanes == 0) return x;

@@ -89,7 +89,7 @@ Sum IndexMath::mul(const Sum& a, const Sum& b) {
 }
 
 Facts IndexMath::facts(const Sum& a) const {
-  Facts all{magnitude(a.constant), 0, true};
+  Facts all{magnitude(a.constant), 0, true, a.constant >= 0};
   for (const Sum::Term& t : a.terms) {
     const Facts f = facts(t.value);
     std::int64_t c = magnitude(t.coefficient);
@@ -98,7 +98,9 @@ Facts IndexMath::facts(const Sum& a) const {
     all.divisor = std::gcd(all.divisor, product_divisor(f.divisor, c));
     all.depth = std::max(all.depth, f.depth);
     all.counted = all.counted && f.counted;
+    all.natural = all.natural && f.natural && t.coefficient > 0;
   }
+  all.natural = all.natural && all.counted;
   return all;
 }
 
@@ -152,10 +154,10 @@ std::optional<IndexMath::Split> IndexMath::split(const Sum& base, std::int64_t l
   const Facts known = facts(rest);
   const ValueId divisor = b_.constant_i64(d), v = value(rest);
   s.quotient = add(s.quotient, term(b_.scalar(ScalarOp::FloorDiv, {v, divisor}),
-                                    {1, known.depth, known.counted}));
+                                    {1, known.depth, known.counted, known.natural}));
   if (unit != d) {
     s.remainder = add(s.remainder, term(b_.scalar(ScalarOp::Mod, {v, divisor}),
-                                        {unit, known.depth, known.counted}));
+                                        {unit, known.depth, known.counted, known.counted}));
   }
   return s;
 }
@@ -200,23 +202,24 @@ std::optional<Lines> IndexMath::divide(ScalarOp op, const Lines& a, const Lines&
 }
 
 Facts IndexMath::result_facts(ScalarOp op, const std::vector<const Lines*>& operands, int row) const {
-  Facts all{0, 0, true};
+  Facts all{0, 0, true, true};
   for (const Lines* v : operands) {
     if (v == nullptr) {
       if (op != ScalarOp::Select) return {1, b_.depth(), false};
-      all.depth = b_.depth();
+      all.depth = b_.depth();  // of a condition
       continue;
     }
     const Facts f = facts(v->row(row));
     all.divisor = std::gcd(all.divisor, f.divisor);
     all.depth = std::max(all.depth, f.depth);
     all.counted = all.counted && f.counted;
+    all.natural = all.natural && f.natural;
   }
   const bool picks =
       op == ScalarOp::Min || op == ScalarOp::Max || op == ScalarOp::Select || op == ScalarOp::Mod;
   const bool shrinks =
       picks || op == ScalarOp::FloorDiv || op == ScalarOp::Div || op == ScalarOp::Fmod;
-  return {picks ? all.divisor : 1, all.depth, all.counted && shrinks};
+  return {picks ? all.divisor : 1, all.depth, all.counted && shrinks, all.natural && shrinks};
 }
 
 }  // namespace weft::kernel

@@ -31,6 +31,7 @@ struct Facts {
   int depth = 0;             // of the block in which it becomes known
   bool counted =
       false;  // made of ids, sizes, counters and constants, whose sums and products do not overflow
+  bool natural = false;  // that, and not negative
 };
 
 // An i64 tile: rows[r] + lane * (index of the column). One row may stand for all.

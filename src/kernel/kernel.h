@@ -6,9 +6,17 @@
 // one writes. A barrier, and a shuffle for its warp, must be reached by all threads alike. A vector access of a function
 // with several threads is aligned: its index is a multiple of its lanes.
 //
-// `multiply_matrix` is a warp's: all of its lanes take part. Lane l, with g = l / 4 and t = l % 4, holds pairs of
-// neighbours: of a (rows by steps) rows g, g + 8, g, g + 8 and steps 2t, 2t, 2t + 8, 2t + 8; of b (steps by columns) steps
-// 2t and 2t + 8 of column g; of the sum rows g and g + 8 of columns 2t. The order in which it adds is the machine's.
+// `multiply_matrix` is a warp's: all of its lanes take part. A word is 4 bytes of neighbouring steps: two of f16 or bf16, four
+// of i8 or u8, one of f32, whose 13 low bits do not count (tf32). Lane l, with g = l / 4 and t = l % 4, holds words of a (rows
+// by words of steps) of rows g, g + 8, g, g + 8 and words t, t, t + 4, t + 4; of b (words by columns) words t and t + 4 of
+// column g; of the sum rows g and g + 8 of columns 2t and 2t + 1. Sums are i32 for bytes, exact and wrapping, else f32, and
+// the order in which these are added is the machine's.
+//
+// `load_matrix` fetches such words for it: row r of matrix m (8 rows of 4 words each) begins at the index of lane 8m + r, and
+// lane l gets word t of row g of each matrix. Turned, of elements of 16 bits: lane l gets elements g of rows 2t and 2t + 1.
+//
+// `copy_async` runs beside its thread, from when it is asked for at the earliest to the wait for its group at the latest:
+// until then nobody may access where it writes. It reads buffers that the function does not write.
 //
 // Values of rank 2 are tiles of a processor's matrix unit (x86's AMX): 16 rows of 64 bytes, which only load_tile,
 // store_tile, zero_tile, multiply_tiles and the values that loops carry know. There are eight registers for them; a sum
@@ -30,6 +38,11 @@
 #include "ssa/function.h"
 
 namespace weft::kernel {
+
+constexpr int kMatrixWarp = 32, kMatrixRows = 16, kMatrixColumns = 8;  // of multiply_matrix
+constexpr int kMatrixWords = 8;                                        // of steps
+constexpr int kPartRows = 8, kPartWords = 4;                           // of a matrix of load_matrix
+inline int word_elements(DType t) { return 32 / bits(t); }
 
 enum class Op : std::uint16_t {
 #define OP(id, name, operands, results, regions, imm, pure, doc) id,
@@ -80,6 +93,10 @@ class Builder : public ssa::FunctionBuilder {
   ValueId bitcast(ValueId x, DType dtype);
   ValueId ldexp(ValueId x, ValueId n);
   ValueId multiply_matrix(ValueId a, ValueId b, ValueId sum);
+  ValueId load_matrix(int buffer, ValueId index, int matrices, bool turned);
+  void copy_async(ssa::CopyImm copy, ValueId to, ValueId from, ValueId mask = -1);
+  void commit_copies();
+  void wait_copies(int groups_left);
   ValueId words(ValueId elements);
   ValueId dot4(ValueId a, ValueId b, ValueId sum);
   ValueId zero_tile(DType dtype);
@@ -117,13 +134,17 @@ Result<void> expand_math(Function& function);
 // interpret/: as tile::interpret, for one function over programs [0, grid). The threads of a program go in step, each
 // instruction by all before the next one, and what would make another order give another result is an error: a race
 // between barriers or between programs, a barrier that not all threads reach, a shuffle from a lane that is not there,
-// on-chip memory read before it was written, an unaligned vector.
+// on-chip memory read before it was written, an unaligned vector, an access to where a copy is on its way.
+//
+// A copy that runs beside its thread happens when it is asked for, when it is waited for, or (by turns) the one in programs
+// of even number and the other in the rest.
+enum class Copies : std::uint8_t { Early, Late, ByTurns };
 struct BufferView {
   void* data;
   std::int64_t elements;
 };
 Result<void> interpret(const Function& function, std::span<const BufferView> buffers, std::span<const std::int64_t> sizes,
-                       std::int64_t grid);
+                       std::int64_t grid, Copies copies = Copies::ByTurns);
 
 // The same for a device of its own: a check that fails writes its code to `check`, and the run goes on.
 Result<void> simulate(const Function& function, std::span<const BufferView> buffers, std::span<const std::int64_t> sizes,

@@ -190,13 +190,17 @@ class Verifier {
         if (operand(i, 0).rank != 0) return bad(i, "a scalar is needed");
         if (operand(i, 1) != Type::scalar(DType::I64)) return bad(i, "an i64 lane is needed");
         return result(i, operand(i, 0));
-      case Op::MultiplyMatrix: {
-        const DType t = operand(i, 0).dtype;
-        if (t != DType::F16 && t != DType::BF16) return bad(i, "f16 or bf16 is needed");
-        if (operand(i, 0) != Type::vector(t, 8) || operand(i, 1) != Type::vector(t, 4)) return bad(i, "8 and 4 lanes are needed");
-        if (operand(i, 2) != Type::vector(DType::F32, 4)) return bad(i, "a sum of 4 f32 is needed");
-        return f_.warp == 32 ? result(i, operand(i, 2)) : bad(i, "a warp of 32 is needed");
-      }
+      case Op::MultiplyMatrix:
+        return multiply_matrix(i);
+      case Op::LoadMatrix:
+      case Op::LoadMatrixTurned:
+        return load_matrix(i);
+      case Op::CopyAsync:
+        return copy_async(i);
+      case Op::CommitCopies:
+        return {};
+      case Op::WaitCopies:
+        return i.imm >= 0 ? Result<void>() : bad(i, "a number of groups is needed");
       case Op::Words: {
         const Type& from = operand(i, 0);
         const bool narrow = (bits(from.dtype) == 8 && is_int(from.dtype)) || from.dtype == DType::BF16;
@@ -221,6 +225,48 @@ class Verifier {
       default:
         return reduction(i);
     }
+  }
+
+  Result<void> multiply_matrix(const ssa::Inst& i) {
+    const DType t = operand(i, 0).dtype;
+    const bool bytes = t == DType::I8 || t == DType::U8;
+    if (!bytes && t != DType::F16 && t != DType::BF16 && t != DType::F32) return bad(i, "f16, bf16, f32, i8 or u8 is needed");
+    const int word = word_elements(t);
+    if (operand(i, 0) != Type::vector(t, 4 * word)) return bad(i, "4 words are needed");
+    const DType other = bytes && operand(i, 1).dtype == DType::U8 ? DType::U8 : bytes ? DType::I8 : t;
+    if (operand(i, 1) != Type::vector(other, 2 * word)) return bad(i, "2 words alike are needed");
+    if (operand(i, 2) != Type::vector(bytes ? DType::I32 : DType::F32, 4)) return bad(i, "4 sums are needed");
+    return f_.warp == kMatrixWarp ? result(i, operand(i, 2)) : bad(i, "a warp of 32 is needed");
+  }
+
+  Result<void> load_matrix(const ssa::Inst& i) {
+    const ssa::Buffer& buffer = f_.buffers[i.imm];
+    const Type& r = f_.type(i.results[0]);
+    if (buffer.space != ssa::Space::OnChip) return bad(i, "on-chip memory is needed");
+    if (r.dtype != buffer.dtype) return bad(i, "the buffer holds " + std::string(name(buffer.dtype)));
+    if (operand(i, 0) != Type::scalar(DType::I64)) return bad(i, "an index of i64 is needed");
+    const bool turned = static_cast<Op>(i.op) == Op::LoadMatrixTurned;
+    if (is_bool(r.dtype) || (turned ? bits(r.dtype) != 16 : bits(r.dtype) > 32)) return bad(i, "not for this dtype");
+    const int word = word_elements(r.dtype);
+    const int lanes = r.lanes();
+    if (lanes != word && lanes != 2 * word && lanes != 4 * word) return bad(i, "1, 2 or 4 matrices are needed");
+    return f_.warp == kMatrixWarp ? Result<void>() : bad(i, "a warp of 32 is needed");
+  }
+
+  Result<void> copy_async(const ssa::Inst& i) {
+    const auto copy = ssa::CopyImm::of(i.imm);
+    const ssa::Buffer &to = f_.buffers[copy.to], &from = f_.buffers[copy.from];
+    if (to.space != ssa::Space::OnChip || from.space != ssa::Space::Memory) return bad(i, "copies are from memory to on-chip memory");
+    if (!from.read || from.written) return bad(i, fmt::format("buffer {} is not one that is only read", copy.from));
+    if (to.dtype != from.dtype || is_bool(to.dtype)) return bad(i, "not for this dtype");
+    const int bytes = copy.elements * bits(to.dtype) / 8;
+    if (bytes != 4 && bytes != 8 && bytes != 16) return bad(i, "4, 8 or 16 bytes are needed");
+    for (const int n : {0, 1}) {
+      if (operand(i, n) != Type::scalar(DType::I64)) return bad(i, "indices of i64 are needed");
+    }
+    const std::size_t count = i.operands.size();
+    if (count > 3 || (count == 3 && operand(i, 2) != Type::scalar(DType::Bool))) return bad(i, "one mask is needed, a bool");
+    return {};
   }
 
   Result<void> reduction(const ssa::Inst& i) {

@@ -7,6 +7,7 @@
 #include "schedule/code.h"
 #include "schedule/tiles.h"
 #include "schedule/unit.h"
+#include "schedule/warps.h"
 
 namespace weft::schedule {
 
@@ -24,7 +25,6 @@ constexpr double kLoopStart = 6;      // cycles to enter and leave an inner loop
 constexpr double kCacheShare = 0.75;  // of a cache that the data of a kernel can count on
 constexpr double kOverlap = 0.25;     // of what is not the longest part: what does not run at the same time
 constexpr double kProgram = 0.05, kLaunch = 0.15;  // microseconds
-constexpr double kBarriers = 60;      // cycles in which a group waits for its threads to share what a dot reads
 constexpr int kChunksPerCore = 8;     // pieces that the pool deals out
 
 // Loops around statements, as a program runs them: blocks of the grid, their steps, then the group's own tree.
@@ -100,14 +100,21 @@ class Model {
         continue;
       }
       const double area = m_.has_groups() ? group_vectors(lane, rows, lanes) : rows * vectors;
-      const double arithmetic = operations(leaf) * area / m_.rates.fmas;
+      double arithmetic = operations(leaf) * area / m_.rates.fmas, waiting = 0;
       const double loads = load_cycles(leaf, lane, vectors, trips) + spill_cycles(leaf, rows, vectors);
       const double issued = in_word(leaf) ? std::min(operations(leaf), kWordOperations) : operations(leaf);
-      double cycles = std::max(arithmetic, (issued * area + loads + overhead(leaf)) / kIssued);
+      double instructions = issued * area;
+      const bool shared = m_.has_groups() && deep(leaf) > 1;
+      if (shared) {
+        const GroupStep step = group_step(m_, a_, r_, leaf, arithmetic);
+        instructions *= step.cycles / arithmetic;
+        arithmetic = step.cycles, waiting = step.waiting;
+      }
+      double cycles = std::max(arithmetic, (instructions + loads + overhead(leaf)) / kIssued);
       const LoopId inner = innermost(leaf);
       const bool chained = leaf.stmt->kind == Stmt::Kind::Update && inner >= 0 && g_.loops[inner].kind == LoopKind::Reduce &&
                            !r_.loops[inner].unrolled;
-      if (deep(leaf) > 1) cycles += kBarriers / deep(leaf);
+      if (shared) cycles += waiting;
       else if (chained) cycles = std::max(cycles, kFmaLatency) + kLoopStart / steps(inner);
       const double us = 1e-3 / m_.rates.ghz;
       cost.compute += cycles * whole * us;

@@ -8,6 +8,7 @@
 #include "schedule/code.h"
 #include "schedule/tiles.h"
 #include "schedule/unit.h"
+#include "schedule/warps.h"
 
 namespace weft::schedule {
 
@@ -79,9 +80,7 @@ bool Tiler::has_panels() const {
 }
 
 int Tiler::product_bits() const {
-  const auto narrow = [&](const Access& access) { return access.bytes == 2 && is_float(g_.params[access.param].dtype); };
-  const std::vector<Access>& accesses = product_.leaf->accesses;
-  if (m_.has_groups() && std::all_of(accesses.begin(), accesses.end(), narrow)) return 16;
+  if (m_.has_groups() && warp_unit_bits(m_, a_, *product_.leaf) > 0) return warp_unit_bits(m_, a_, *product_.leaf);
   return element_bits(a_, *product_.leaf);
 }
 

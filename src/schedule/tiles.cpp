@@ -38,14 +38,15 @@ std::vector<RegisterTile> best_of(std::vector<Rated> rated, std::size_t most) {
 
 // Of a group: powers of two, as layouts of threads are. A step reads a row and a column for all of the tile.
 std::vector<RegisterTile> group_tiles(const Machine& m, int element_bits, double rows, double lanes, int fixed_lanes, int most_rows, std::size_t most) {
-  constexpr int kThreadElements = 16;  // accumulators, at most: partial sums take as many
   constexpr int kRows = 128, kLeastLanes = 8;
-  const int most_lanes = m.has_matrix && element_bits <= 16 ? 64 : 256;  // a warp has 16 rows of them
+  const bool units = m.has_matrix && (element_bits <= 16 || m.cuts_f32);
+  const int thread_elements = units ? 64 : 16;  // accumulators, at most: partial sums take as many
+  const int most_lanes = units ? 128 : 256;     // a warp has 16 rows of them
   std::vector<Rated> rated;
   const auto next_power = [](double n) { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::max(n, 1.0)))); };
   for (int c = kLeastLanes; c <= std::min(most_lanes, std::max(kLeastLanes, next_power(lanes))); c *= 2) {
     if (fixed_lanes > 0 && c != fixed_lanes) continue;
-    for (int r = 1; r <= std::min({kRows, most_rows, next_power(rows)}) && r * c <= m.group_threads * kThreadElements; r *= 2) {
+    for (int r = 1; r <= std::min({kRows, most_rows, next_power(rows)}) && r * c <= m.group_threads * thread_elements; r *= 2) {
       const double useful = (rows / padded(rows, r)) * (lanes / padded(lanes, c));
       const double busy = std::min(1.0, 1.0 * r * c / (4 * m.warp_threads));
       rated.push_back({useful * busy * r * c / (r + c), {r, c}});

@@ -10,6 +10,7 @@
 #include "schedule/tiler.h"
 #include "schedule/tiles.h"
 #include "schedule/unit.h"
+#include "schedule/warps.h"
 
 namespace weft::schedule {
 namespace {
@@ -45,6 +46,7 @@ class Chooser {
     s.variants.push_back({std::nullopt, best.candidate.record});
     s.cost = best.candidate.cost;
     s.why = fmt::format("{}: {}", tiler_.kind(best.candidate.record), print(best.candidate.record));
+    if (const int n = stages(m_, a_, best.candidate.record); n > 1) s.why += fmt::format("; {} blocks of operands at once", n);
     if (request.candidates) {
       for (Tried& t : tried_) s.candidates.push_back(std::move(t.candidate));
     }

@@ -38,7 +38,16 @@ struct Type {
 std::string str(const Type& type);  // "f32", "f32[16]", "f32[14,32]"
 
 // What an instruction's immediate means, and so how it prints.
-enum class Imm : std::uint8_t { None, Int, Const, Buffer, Size, Axis, Check };
+enum class Imm : std::uint8_t { None, Int, Const, Buffer, Size, Axis, Check, Copy };
+
+// Imm::Copy: from one buffer to another, so many elements at once. Prints as "(to, from, elements)".
+struct CopyImm {
+  int to = 0, from = 0, elements = 1;
+  std::int64_t packed() const { return to | std::int64_t{from} << 16 | std::int64_t{elements} << 32; }
+  static CopyImm of(std::int64_t imm) {
+    return {static_cast<int>(imm & 0xffff), static_cast<int>(imm >> 16 & 0xffff), static_cast<int>(imm >> 32)};
+  }
+};
 
 struct OpInfo {
   const char* name;
@@ -68,7 +77,7 @@ struct Inst {
   std::uint16_t op = 0;
   std::vector<ValueId> operands;
   std::vector<ValueId> results;
-  std::int64_t imm = 0;   // Int, Buffer, Size, Axis, Check; Const of an integer or bool dtype
+  std::int64_t imm = 0;   // Int, Buffer, Size, Axis, Check, Copy (packed); Const of an integer or bool dtype
   double fimm = 0;        // Const of a float dtype
   std::vector<Block> regions;
 };

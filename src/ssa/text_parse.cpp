@@ -113,6 +113,7 @@ class Parser {
   Result<void> immediate(Inst& inst) {
     if (f_.info(inst).imm == Imm::None) return {};
     WEFT_TRY(lexer_.expect("("));
+    if (f_.info(inst).imm == Imm::Copy) return copy(inst);
     const Token& first = lexer_.peek().is("-") ? lexer_.peek2() : lexer_.peek();
     if (first.kind == Kind::Integer) {
       inst.imm = WEFT_TRY(lexer_.integer());
@@ -122,6 +123,18 @@ class Parser {
       return lexer_.error("an integer is needed");
     }
     return lexer_.expect(")");
+  }
+
+  Result<void> copy(Inst& inst) {
+    std::int64_t numbers[3];
+    for (std::int64_t& n : numbers) {
+      const Token at = lexer_.peek();
+      n = WEFT_TRY(lexer_.integer());
+      if (n < 0 || n > 0xffff) return lexer_.error_at(at, "a number below 65536 is needed");
+      WEFT_TRY(lexer_.expect(&n == &numbers[2] ? ")" : ","));
+    }
+    inst.imm = CopyImm{static_cast<int>(numbers[0]), static_cast<int>(numbers[1]), static_cast<int>(numbers[2])}.packed();
+    return {};
   }
 
   struct Named {

@@ -44,6 +44,10 @@ class Printer {
   std::string immediate(const Inst& inst) const {
     const Imm kind = f_.info(inst).imm;
     if (kind == Imm::None) return "";
+    if (kind == Imm::Copy) {
+      const CopyImm copy = CopyImm::of(inst.imm);
+      return fmt::format("({}, {}, {})", copy.to, copy.from, copy.elements);
+    }
     const bool real = kind == Imm::Const && is_float(f_.type(inst.results[0]).dtype);
     if (!real) return fmt::format("({})", inst.imm);
     return "(" + float_text(inst.fimm) + ")";

@@ -53,6 +53,12 @@ class Verifier {
       return bad(inst, fmt::format("there is no {} {}", what, inst.imm));
     };
     switch (f_.info(inst).imm) {
+      case Imm::Copy: {
+        const auto count = static_cast<int>(f_.buffers.size());
+        const CopyImm copy = CopyImm::of(inst.imm);
+        if (inst.imm >= 0 && copy.to < count && copy.from < count) return {};
+        return bad(inst, fmt::format("there is no buffer {} or {}", copy.to, copy.from));
+      }
       case Imm::Buffer:
         return within(static_cast<std::int64_t>(f_.buffers.size()), "buffer");
       case Imm::Size:

@@ -14,7 +14,7 @@ struct Row {
   const char* feature;  // LLVM's name of the version of the assembly language: the lowest that has what the others need
   int cores;            // multiprocessors of a usual device
   bool shuffle;
-  bool matrix;          // units that multiply matrices
+  int matrix;           // multiply-adds of f16 a cycle by mma.sync; 0: no units, nor copies to shared memory beside the threads
   int shared_kib;       // of a kernel that asks for no more than the default
   int l2_mib;
   double ghz;
@@ -24,15 +24,17 @@ struct Row {
 constexpr int kWarp = 32, kThreads = 256;
 constexpr double kLaunchUs = 3;
 constexpr int kGroupLanes = 128;
+constexpr int kCopyBytes = 16;
+constexpr double kLatency = 600;
 
 constexpr Row kRows[] = {
-    {"opencl", "opencl", nullptr, 16, false, false, 32, 1, 1.0, 100},
-    {"sm_80", "nvptx64", "ptx70", 108, true, true, 48, 40, 1.41, 1555},
-    {"sm_89", "nvptx64", "ptx84", 128, true, true, 48, 72, 2.5, 1000},
-    {"sm_90", "nvptx64", "ptx86", 132, true, true, 48, 50, 1.8, 3350},
-    {"sm_90a", "nvptx64", "ptx86", 132, true, true, 48, 50, 1.8, 3350},
-    {"sm_100a", "nvptx64", "ptx88", 148, true, true, 48, 126, 1.9, 8000},
-    {"sm_120a", "nvptx64", "ptx88", 170, true, true, 48, 96, 2.4, 1790},
+    {"opencl", "opencl", nullptr, 16, false, 0, 32, 1, 1.0, 100},
+    {"sm_80", "nvptx64", "ptx70", 108, true, 1024, 48, 40, 1.41, 1555},
+    {"sm_89", "nvptx64", "ptx84", 128, true, 512, 48, 72, 2.5, 1000},
+    {"sm_90", "nvptx64", "ptx86", 132, true, 1024, 48, 50, 1.8, 3350},
+    {"sm_90a", "nvptx64", "ptx86", 132, true, 1024, 48, 50, 1.8, 3350},
+    {"sm_100a", "nvptx64", "ptx88", 148, true, 1024, 48, 126, 1.9, 8000},
+    {"sm_120a", "nvptx64", "ptx88", 170, true, 512, 48, 96, 2.4, 1790},
 };
 
 // A thread alone is one lane of a warp: of a multiprocessor that has four of them, 4 lanes of 128.
@@ -52,7 +54,10 @@ Machine machine_of(const Row& row) {
   m.shared_bytes = std::int64_t{row.shared_kib} << 10;
   m.group_lanes = kGroupLanes;
   m.has_shuffle = row.shuffle;
-  m.has_matrix = row.matrix;
+  m.has_matrix = row.matrix > 0;
+  m.matrix_rate = row.matrix;
+  m.copy_bytes = m.has_matrix ? kCopyBytes : 0;
+  m.memory_latency = kLatency;
   m.rates.ghz = row.ghz;
   m.rates.fmas = 1;
   m.rates.l1_gbytes = 128 * row.ghz;

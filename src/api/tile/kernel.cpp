@@ -27,7 +27,7 @@ namespace {
 
 Result<kernel::Function> lowered(const Kernel::State& kernel, const compiler::Options& how) {
   if (kernel.recorded.error) return *kernel.recorded.error;
-  return compiler::lower_program(kernel.recorded.function, how.target ? how.target->machine() : how.machine, "tile_kernel");
+  return compiler::lower_program(kernel.recorded.function, compiler::machine_of(how), "tile_kernel");
 }
 
 Result<void> run_here(const CompiledKernel::State& s, std::int64_t grid, Bound& bound) {

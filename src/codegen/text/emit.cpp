@@ -424,6 +424,12 @@ class Emitter {
           return d_.ldexp(dtype(r), w, ref(i.operands[0], c), ref(i.operands[1], c));
         });
         return {};
+      case Op::CopyAsync:
+      case Op::CommitCopies:
+      case Op::WaitCopies:
+        return unsupported("op", "copies beside a thread in this kernel language");
+      case Op::LoadMatrix:
+      case Op::LoadMatrixTurned:
       case Op::MultiplyMatrix:
         return unsupported("op", "products by matrix units in this kernel language");
       case Op::Words:

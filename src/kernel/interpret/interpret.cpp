@@ -8,6 +8,8 @@
 #include <numeric>
 
 #include "base/tensor.h"
+#include "kernel/interpret/copies.h"
+#include "kernel/interpret/matrix.h"
 #include "kernel/interpret/shadow.h"
 #include "kernel/kernel.h"
 
@@ -17,8 +19,8 @@ namespace {
 class Interpreter {
  public:
   Interpreter(const Function& f, std::span<const BufferView> buffers,
-              std::span<const std::int64_t> sizes, std::int32_t* check)
-      : f_(f), views_(buffers.begin(), buffers.end()), sizes_(sizes), check_(check) {
+              std::span<const std::int64_t> sizes, std::int32_t* check, Copies copies)
+      : f_(f), views_(buffers.begin(), buffers.end()), sizes_(sizes), check_(check), copies_(copies), queues_(f.threads) {
     std::size_t total = 0;
     for (const Type& t : f.types) {
       offsets_.push_back(total);
@@ -45,7 +47,8 @@ class Interpreter {
   Result<void> program(std::int64_t pid) {
     now_.program = pid;
     now_.program_epoch = ++now_.epoch;
-    return block(f_.body);
+    WEFT_TRY(block(f_.body));
+    return all_arrived();
   }
 
  private:
@@ -350,27 +353,97 @@ class Interpreter {
     return {};
   }
 
+  // The first threads of the active warps, all of whose lanes must be.
+  Result<std::vector<int>> whole_warps(const ssa::Inst& i) const {
+    std::vector<int> firsts;
+    for (std::size_t n = 0; n < active_.size(); n += kMatrixWarp) {
+      const int first = active_[n];
+      const bool whole = n + kMatrixWarp <= active_.size() && first % kMatrixWarp == 0 && active_[n + kMatrixWarp - 1] == first + kMatrixWarp - 1;
+      if (!whole) return bad("divergent-matrix", i, "by a part of a warp");
+      firsts.push_back(first);
+    }
+    return firsts;
+  }
+
   Result<void> multiply_matrix(const ssa::Inst& i) {
-    constexpr int kWarp = 32, kRows = 16, kSteps = 16, kColumns = 8;
-    if (active_.size() % kWarp != 0) return bad("divergent-matrix", i, "by a part of a warp");
-    for (std::size_t first = 0; first < active_.size(); first += kWarp) {
-      const int warp = active_[first];
-      if (warp % kWarp != 0 || active_[first + kWarp - 1] != warp + kWarp - 1) return bad("divergent-matrix", i, "by a part of a warp");
-      double a[kRows][kSteps], b[kSteps][kColumns];
-      for (int l = 0; l < kWarp; ++l) {
-        const int g = l / 4, t = l % 4;
-        for (int n = 0; n < 8; ++n) a[g + n / 2 % 2 * 8][2 * t + n % 2 + n / 4 * 8] = lanes(i.operands[0], warp + l)[n].f;
-        for (int n = 0; n < 4; ++n) b[2 * t + n % 2 + n / 2 * 8][g] = lanes(i.operands[1], warp + l)[n].f;
+    const DType t = dtype(i.operands[0]);
+    for (const int warp : WEFT_TRY(whole_warps(i))) {
+      const auto operand = [&](int n) { return [&i, this, warp, n](int lane) { return static_cast<const Scalar*>(lanes(i.operands[n], warp + lane)); }; };
+      kernel::multiply_matrix({operand(0), operand(1), operand(2), [&](int lane) { return lanes(i.results[0], warp + lane); }, t, word_elements(t)});
+    }
+    return {};
+  }
+
+  Result<void> load_matrix(const ssa::Inst& i) {
+    const ValueId r = i.results[0];
+    const DType t = dtype(r);
+    const int word = word_elements(t), rows = count(r) / word * kPartRows, row_elements = kPartWords * word;
+    const bool turned = static_cast<Op>(i.op) == Op::LoadMatrixTurned;
+    const BufferView& view = views_[i.imm];
+    for (const int warp : WEFT_TRY(whole_warps(i))) {
+      for (int row = 0; row < rows; ++row) {
+        const std::int64_t at = lanes(i.operands[0], warp + row)->i;
+        if (at % row_elements != 0) return bad("misaligned", i, fmt::format("of a row at {} of buffer {}, which is not aligned", at, i.imm));
+        if (at < 0 || at + row_elements > view.elements) return bad("out-of-range", i, fmt::format("at {} of buffer {} of {} elements", at, i.imm, view.elements));
       }
-      for (int l = 0; l < kWarp; ++l) {
-        for (int n = 0; n < 4; ++n) {
-          double sum = lanes(i.operands[2], warp + l)[n].f;
-          for (int k = 0; k < kSteps; ++k) sum += a[l / 4 + n / 2 * 8][k] * b[k][2 * (l % 4) + n % 2];
-          lanes(i.results[0], warp + l)[n] = {static_cast<float>(sum), 0};
+      for (int lane = 0; lane < kMatrixWarp; ++lane) {
+        for (int k = 0; k < count(r); ++k) {
+          const MatrixElement from = matrix_element(lane, k, word, turned);
+          const std::int64_t at = lanes(i.operands[0], warp + from.row)->i + from.offset;
+          WEFT_TRY(watch(i, warp + lane, at));
+          lanes(r, warp + lane)[k] = load_scalar(t, view.data, at);
         }
       }
     }
     return {};
+  }
+
+  bool early() const { return copies_ == Copies::Early || (copies_ == Copies::ByTurns && now_.program % 2 == 0); }
+
+  void copy(const CopyQueues::Copy& c) {
+    const DType t = f_.buffers[c.to].dtype;
+    for (int n = 0; n < c.elements; ++n) {
+      store_scalar(t, views_[c.to].data, c.to_index + n, c.masked ? Scalar{} : load_scalar(t, views_[c.from].data, c.from_index + n));
+    }
+  }
+
+  Result<void> copy_async(const ssa::Inst& i, int thread) {
+    const auto imm = ssa::CopyImm::of(i.imm);
+    CopyQueues::Copy c{imm.to, imm.from, lanes(i.operands[0], thread)->i, lanes(i.operands[1], thread)->i, imm.elements, false};
+    c.masked = i.operands.size() > 2 && lanes(i.operands[2], thread)->i == 0;
+    const auto within = [&](int buffer, std::int64_t at) -> Result<void> {
+      if (at < 0 || at + c.elements > views_[buffer].elements) {
+        return bad("out-of-range", i, fmt::format("at {} of buffer {} of {} elements", at, buffer, views_[buffer].elements));
+      }
+      if (at % c.elements == 0) return {};
+      return bad("misaligned", i, fmt::format("of {} elements at {} of buffer {}, which is not aligned", c.elements, at, buffer));
+    };
+    WEFT_TRY(within(c.to, c.to_index));
+    if (!c.masked) WEFT_TRY(within(c.from, c.from_index));
+    now_.thread = thread;
+    for (int n = 0; n < c.elements && f_.threads > 1; ++n) {
+      if (const auto wrong = shadows_[c.to].ask(c.to_index + n, now_)) {
+        return bad("race", i, fmt::format("at {} of buffer {}: {}", c.to_index + n, c.to, *wrong));
+      }
+    }
+    if (early()) copy(c);
+    queues_.add(thread, c);
+    return {};
+  }
+
+  void wait_copies(const ssa::Inst& i, int thread) {
+    now_.thread = thread;
+    for (const CopyQueues::Copy& c : queues_.finish(thread, i.imm)) {
+      if (!early()) copy(c);
+      for (int n = 0; n < c.elements && f_.threads > 1; ++n) shadows_[c.to].arrive(c.to_index + n, now_);
+    }
+  }
+
+  Result<void> all_arrived() {
+    const int left = queues_.pending();
+    if (left == 0) return {};
+    return user_error("unfinished-copies", fmt::format("program {} ends while {} copies are on their way", now_.program, left))
+        .at(fmt::format("@{}", f_.name));
   }
 
   void source(const ssa::Inst& i, int thread) {
@@ -438,6 +511,12 @@ class Interpreter {
         return dot2(i, thread), Result<void>();
       case Op::Check:
         return check(i, thread);
+      case Op::CopyAsync:
+        return copy_async(i, thread);
+      case Op::CommitCopies:
+        return queues_.commit(thread), Result<void>();
+      case Op::WaitCopies:
+        return wait_copies(i, thread), Result<void>();
       default:
         return source(i, thread), Result<void>();
     }
@@ -457,6 +536,9 @@ class Interpreter {
         return shuffle(i);
       case Op::MultiplyMatrix:
         return multiply_matrix(i);
+      case Op::LoadMatrix:
+      case Op::LoadMatrixTurned:
+        return load_matrix(i);
       case Op::ZeroTile:
         std::fill_n(lanes(i.results[0], 0), count(i.results[0]), Scalar{});
         return {};
@@ -476,6 +558,8 @@ class Interpreter {
   std::vector<BufferView> views_;
   std::span<const std::int64_t> sizes_;
   std::int32_t* check_;
+  const Copies copies_;
+  CopyQueues queues_;
   std::vector<Tensor> storage_;
   std::vector<Shadow> shadows_;       // by buffer, when there are several threads
   std::vector<std::size_t> offsets_;  // by value, into cells_
@@ -485,7 +569,7 @@ class Interpreter {
 };
 
 Result<void> run(const Function& function, std::span<const BufferView> buffers,
-                 std::span<const std::int64_t> sizes, std::int64_t grid, std::int32_t* check) {
+                 std::span<const std::int64_t> sizes, std::int64_t grid, std::int32_t* check, Copies copies) {
   WEFT_TRY(verify(function));
   std::size_t memory = 0;
   for (const ssa::Buffer& b : function.buffers) memory += b.space == ssa::Space::Memory;
@@ -494,7 +578,7 @@ Result<void> run(const Function& function, std::span<const BufferView> buffers,
                       fmt::format("{} buffers and {} sizes for a kernel of {} and {}",
                                   buffers.size(), sizes.size(), memory, function.sizes));
   }
-  Interpreter interpreter(function, buffers, sizes, check);
+  Interpreter interpreter(function, buffers, sizes, check, copies);
   WEFT_TRY(interpreter.allocate());
   for (std::int64_t pid = 0; pid < grid; ++pid) WEFT_TRY(interpreter.program(pid));
   return {};
@@ -503,13 +587,13 @@ Result<void> run(const Function& function, std::span<const BufferView> buffers,
 }  // namespace
 
 Result<void> interpret(const Function& function, std::span<const BufferView> buffers,
-                       std::span<const std::int64_t> sizes, std::int64_t grid) {
-  return run(function, buffers, sizes, grid, nullptr);
+                       std::span<const std::int64_t> sizes, std::int64_t grid, Copies copies) {
+  return run(function, buffers, sizes, grid, nullptr, copies);
 }
 
 Result<void> simulate(const Function& function, std::span<const BufferView> buffers,
                       std::span<const std::int64_t> sizes, std::int64_t grid, std::int32_t& check) {
-  return run(function, buffers, sizes, grid, &check);
+  return run(function, buffers, sizes, grid, &check, Copies::ByTurns);
 }
 
 }  // namespace weft::kernel

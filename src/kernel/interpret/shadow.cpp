@@ -4,8 +4,13 @@
 
 namespace weft::kernel {
 
+std::optional<std::string> Shadow::still_coming(const Cell& cell, const char* verb, const Moment& now) const {
+  return fmt::format("a race: thread {} {} where a copy by thread {} is on its way, which has not waited for it", now.thread, verb, cell.writer);
+}
+
 std::optional<std::string> Shadow::read(std::int64_t element, const Moment& now) {
   Cell& c = cells_[static_cast<std::size_t>(element)];
+  if (c.coming) return still_coming(c, "reads", now);
   if (on_chip_ && c.written < now.program_epoch) {
     return fmt::format("on-chip memory that was never written is read by thread {}", now.thread);
   }
@@ -21,8 +26,22 @@ std::optional<std::string> Shadow::read(std::int64_t element, const Moment& now)
   return std::nullopt;
 }
 
+std::optional<std::string> Shadow::ask(std::int64_t element, const Moment& now) {
+  if (auto wrong = write(element, now)) return wrong;
+  cells_[static_cast<std::size_t>(element)].coming = true;
+  return std::nullopt;
+}
+
+void Shadow::arrive(std::int64_t element, const Moment& now) {
+  Cell& c = cells_[static_cast<std::size_t>(element)];
+  c.coming = false;
+  c.written = now.epoch;
+  c.writer = now.thread;
+}
+
 std::optional<std::string> Shadow::write(std::int64_t element, const Moment& now) {
   Cell& c = cells_[static_cast<std::size_t>(element)];
+  if (c.coming) return still_coming(c, "writes", now);
   if (!on_chip_ && c.written != 0 && c.written < now.program_epoch) {
     return "a race: an element that another program wrote is written";
   }

@@ -25,6 +25,10 @@ class Shadow {
   std::optional<std::string> read(std::int64_t element, const Moment& now);
   std::optional<std::string> write(std::int64_t element, const Moment& now);
   std::optional<std::string> atomic(std::int64_t element, const Moment& now);  // any order of atomics gives the same
+  // A copy beside a thread: asked for, and waited for by that thread. In between nobody may access the element; asking is a
+  // write, since the copy may happen at once.
+  std::optional<std::string> ask(std::int64_t element, const Moment& now);
+  void arrive(std::int64_t element, const Moment& now);
 
  private:
   static constexpr std::int32_t kSeveral = -1;
@@ -32,7 +36,9 @@ class Shadow {
     std::uint32_t written = 0, read = 0, first_read = 0;
     std::int32_t writer = 0, reader = 0;
     bool atomic = false;  // it was written by atomics only, since `written`
+    bool coming = false;  // a copy by `writer` is on its way
   };
+  std::optional<std::string> still_coming(const Cell& cell, const char* verb, const Moment& now) const;
   std::vector<Cell> cells_;
   bool on_chip_;
 };

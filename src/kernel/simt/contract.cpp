@@ -15,20 +15,6 @@ LinearMap of_threads(const LinearMap& map, int register_bits) {
   return {map.outputs(), std::move(columns)};
 }
 
-// How an operand is read: as the accumulator lies along the axis that they share, all of the other axis by each thread.
-Layout reading_layout(const Layout& accumulator, Axis shared, int steps) {
-  const Layout own = accumulator.projected(shared == Axis::Row ? Axis::Column : Axis::Row);
-  std::array<std::vector<Bits>, 3> bases{own.bases(Part::Register), own.bases(Part::Lane), own.bases(Part::Warp)};
-  const int rows = own.bits(Axis::Row), columns = own.bits(Axis::Column);
-  if (shared == Axis::Row) {  // steps are the columns
-    for (auto& part : bases) {
-      for (Bits& b : part) b <<= steps;
-    }
-    return {{rows, steps}, std::move(bases)};
-  }
-  return {{steps, columns}, std::move(bases)};
-}
-
 }  // namespace
 
 // One step: a column and a row that every thread holds its part of.
@@ -45,29 +31,25 @@ Value Lowering::outer_product(const Inst& inst) {
 }
 
 Value Lowering::dot(const Inst& inst) {
-  const Value &a = in(inst, 0), &b = in(inst, 1), &acc = in(inst, 2);
-  const int depth = a.type.shape[1];
+  const int depth = type(inst.operands[0]).shape[1];
   if (depth == 1) return outer_product(inst);
   if (suits_matrix_units(inst)) return matrix_dot(inst);
   const tile::Type& result = type(inst.results[0]);
+  const Value& acc = in(inst, 2);
   const Share s = share(result);
   const int steps = log2_ceil(depth), vector = log2_floor(s.lanes);
-  const Layout accumulator = layout_of(spread_, result);
-  const Layout left = reading_layout(accumulator, Axis::Row, steps), right = reading_layout(accumulator, Axis::Column, steps);
-  const Layout a_layout = layout_of(spread_, a.type), b_layout = layout_of(spread_, b.type);
-  const LinearMap a_offsets = swizzle(a_layout, left, 0, bank_bits(a.type.dtype, 0));
-  const LinearMap b_offsets = swizzle(b_layout, right, vector, bank_bits(b.type.dtype, vector));
-  const int a_buffer = scratch(a.type.dtype, 1, std::int64_t{1} << a_offsets.outputs());
-  const int b_buffer = scratch(b.type.dtype, 2, std::int64_t{1} << b_offsets.outputs());
-  stage(a_buffer, a, compose(a_offsets, a_layout.map()));
-  stage(b_buffer, b, compose(b_offsets, b_layout.map()));
-  before_read(a_buffer);
-  before_read(b_buffer);
+  const Reading a_reading = reading(inst, 0), b_reading = reading(inst, 1);
+  const Layout &left = a_reading.layout, &right = b_reading.layout;
+  const Lying a_lies = place(a_reading, 1), b_lies = place(b_reading, 2);
+  const LinearMap &a_offsets = a_lies.offsets, &b_offsets = b_lies.offsets;
+  const int a_buffer = a_lies.buffer, b_buffer = b_lies.buffer;
+  arrived(a_lies);
+  arrived(b_lies);
 
   const LinearMap a_map = compose(a_offsets, left.map()), b_map = compose(b_offsets, right.map());
   const ValueId a_base = linear(of_threads(a_map, left.bits(Part::Register)), b_.thread_id());
   const ValueId b_base = linear(of_threads(b_map, right.bits(Part::Register)), b_.thread_id());
-  const int count_bits = log2_ceil(s.count), columns = log2_ceil(b.type.shape[1]);
+  const int count_bits = log2_ceil(s.count), columns = log2_ceil(result.shape[1]);
   // Offsets of step k, which are exclusive-ored to the bases.
   std::vector<Bits> a_steps, b_steps;
   for (int i = 0; i < steps; ++i) a_steps.push_back(a_offsets(Bits{1} << i)), b_steps.push_back(b_offsets(Bits{1} << (columns + i)));
@@ -79,14 +61,15 @@ Value Lowering::dot(const Inst& inst) {
     const auto offset = [&](ValueId base, const LinearMap& of_step, Bits number) {
       return b_.scalar(ScalarOp::Xor, {base, b_.constant_i64(of_step(static_cast<Bits>(k)) ^ number)});
     };
+    const auto in_slot = [&](const Lying& lies, ValueId at) { return lies.slot < 0 ? at : b_.add(at, lies.slot); };
     std::vector<ValueId> rights;
     for (int i = 0; i < s.count; ++i) {
       const ValueId at = offset(b_base, b_of_step, b_map(static_cast<Bits>(i) << vector));
-      rights.push_back(b_.cast(b_.load(b_buffer, at, s.lanes == 1 ? 0 : s.lanes, inside(one_row, 0, i)), result.dtype));
+      rights.push_back(b_.cast(b_.load(b_buffer, in_slot(b_lies, at), s.lanes == 1 ? 0 : s.lanes, inside(one_row, 0, i)), result.dtype));
     }
     for (int row = 0; row < s.rows; ++row) {
       const Bits number = static_cast<Bits>(row) << (count_bits + vector);
-      const ValueId scalar = b_.load(a_buffer, offset(a_base, a_of_step, a_map(number)), 0, inside(one_column, row, 0));
+      const ValueId scalar = b_.load(a_buffer, in_slot(a_lies, offset(a_base, a_of_step, a_map(number))), 0, inside(one_column, row, 0));
       const ValueId lefts = splat(b_.cast(scalar, result.dtype), s.lanes);
       for (int i = 0; i < s.count; ++i) {
         ValueId& sum = sums[static_cast<std::size_t>(row * s.count + i)];

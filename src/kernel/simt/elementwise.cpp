@@ -24,6 +24,12 @@ ValueId Lowering::apply(ScalarOp op, const std::vector<ValueId>& args, DType res
   return b_.scalar(op, args);
 }
 
+// As ids and counters are.
+bool Lowering::never_negative(const Value& v) const {
+  if (!v.lane.is_constant() || v.lane.constant < 0) return false;
+  return std::all_of(v.rows.begin(), v.rows.end(), [&](const Sum& row) { return math_.facts(row).natural; });
+}
+
 // A comparison of columns with a limit that no vector straddles holds for whole vectors.
 std::optional<Value> Lowering::whole_runs(ScalarOp op, const Value& a, const Value& b, const tile::Type& result) {
   const bool order = op == ScalarOp::Lt || op == ScalarOp::Ge;
@@ -54,6 +60,9 @@ Value Lowering::elementwise(const Inst& inst, ScalarOp op) {
 Value Lowering::elementwise(ScalarOp op, std::vector<Value>& operands, const tile::Type& result) {
   if (operands.size() == 2 && operands[0].is_index() && operands[1].is_index()) {
     if (auto lines = math_.arithmetic(op, operands[0], operands[1], result.shape[1])) return index_value(result, *std::move(lines));
+    if (op == ScalarOp::Ge && operands[1].rows.size() == 1 && operands[1].rows[0].is(0) && operands[1].lane.is(0) && never_negative(operands[0])) {
+      return registers_value(result, 1, true, {b_.constant_i64(1, DType::Bool)});
+    }
     if (auto runs = whole_runs(op, operands[0], operands[1], result)) return *std::move(runs);
   }
   const bool uniform = std::all_of(operands.begin(), operands.end(), [](const Value& v) { return v.uniform(); });

@@ -23,26 +23,45 @@ const char* without_lowering(const tile::Function& f, const ssa::Block& block) {
   return nullptr;
 }
 
-void mark_used(const ssa::Block& block, std::vector<bool>& used) {
-  for (const ssa::Inst& inst : block.insts) {
-    for (const ValueId v : inst.operands) used[v] = true;
-    for (const ssa::Block& region : inst.regions) mark_used(region, used);
-  }
-  for (const ValueId v : block.yields) used[v] = true;
-}
-
 }  // namespace
 
-Lowering::Lowering(const tile::Function& function, const Machine& machine)
+// Where values are defined and used. Yields are no users, but use.
+void Lowering::look_over(const ssa::Block& block) {
+  for (const ssa::Inst& inst : block.insts) {
+    for (const ValueId v : inst.operands) used_[v] = true, users_[v].push_back(&inst);
+    for (const ValueId v : inst.results) defining_[v] = &inst;
+    for (const ssa::Block& region : inst.regions) look_over(region);
+  }
+  for (const ValueId v : block.yields) used_[v] = true, users_[v].push_back(nullptr);
+}
+
+// The units read operands either way round.
+void Lowering::defer_transposes() {
+  for (std::size_t v = 0; v < defining_.size(); ++v) {
+    const Inst* inst = defining_[v];
+    if (inst == nullptr || static_cast<tile::Op>(inst->op) != tile::Op::Transpose) continue;
+    const auto id = static_cast<ValueId>(v);
+    const bool all = !users_[v].empty() && std::all_of(users_[v].begin(), users_[v].end(), [&](const Inst* user) {
+      return user != nullptr && static_cast<tile::Op>(user->op) == tile::Op::Dot && user->operands[2] != id && suits_matrix_units(*user);
+    });
+    if (all) deferred_.insert(id);
+  }
+}
+
+Lowering::Lowering(const tile::Function& function, const Machine& machine, int most_stages)
     : f_(function),
       machine_(machine),
+      most_stages_(most_stages),
       spread_(choose_spread(function, machine)),
       b_(function.name),
       math_(b_),
       hazards_(function),
       values_(function.types.size()),
-      used_(function.types.size()) {
-  mark_used(f_.body, used_);
+      used_(function.types.size()),
+      defining_(function.types.size()),
+      users_(function.types.size()) {
+  look_over(f_.body);
+  defer_transposes();
   for (const ssa::Buffer& buffer : f_.buffers) b_.add_buffer(buffer);
   for (int i = 0; i < f_.sizes; ++i) b_.add_size();
 }
@@ -97,7 +116,7 @@ void Lowering::inst(const Inst& inst) {
     case tile::Op::Size:
       return define_index({{math_.term(b_.size(static_cast<int>(inst.imm)), {1, 0, true})}, {}});
     case tile::Op::ProgramId:
-      return define_index({{math_.term(b_.program_id(), {1, 0, true})}, {}});
+      return define_index({{math_.term(b_.program_id(), {1, 0, true, true})}, {}});
     case tile::Op::Iota: {
       const tile::Type& t = type(inst.results[0]);
       if (inst.imm == 0) return define_index(rows_of(t));
@@ -109,12 +128,14 @@ void Lowering::inst(const Inst& inst) {
       return define(std::move(v));
     }
     case tile::Op::Load:
+      if (lying_.contains(inst.results[0])) return;
       return define(load(inst));
     case tile::Op::Store:
       return store(inst);
     case tile::Op::Dot:
       return define(dot(inst));
     case tile::Op::Transpose:
+      if (deferred_.contains(inst.results[0])) return;
       return define(transpose(inst));
     case tile::Op::Check:
       return check(inst);
@@ -168,17 +189,24 @@ void Lowering::lower_for(const Inst& inst) {
   const std::vector<ValueId> inits(inst.operands.begin() + 3, inst.operands.end());
   const std::vector<ValueId> carried(body.args.begin() + 1, body.args.end());
   const Hazards::State before = hazards_.state();
-  const auto loop = b_.begin_for(math_.value(lo), scalar_of(in(inst, 1)), math_.value(step), expand(inits));
+  const std::optional<Pipeline> pipeline = plan_pipeline(inst);
+  std::vector<ValueId> first = expand(inits);
+  if (pipeline) begin_pipeline(*pipeline, inst), first.push_back(b_.constant_i64(0));
+  const auto loop = b_.begin_for(math_.value(lo), scalar_of(in(inst, 1)), math_.value(step), std::move(first));
   hazards_.enter_loop(body);
   ++loops_;
 
   const Facts from = math_.facts(lo), by = math_.facts(step);
-  const Facts known{std::gcd(from.divisor, by.divisor), b_.depth(), from.counted && by.counted};
+  const Facts known{std::gcd(from.divisor, by.divisor), b_.depth(), from.counted && by.counted, from.natural && by.natural};
   values_[body.args[0]] = index_value(type(body.args[0]), {{math_.term(loop.iv, known)}, {}});
   define_expanded(carried, loop.carried);
+  if (pipeline) advance_pipeline(*pipeline, inst, loop.carried.back());
   block(body);
-  define_expanded(inst.results, b_.end_for(expand(body.yields)));
+  std::vector<ValueId> next = expand(body.yields);
+  if (pipeline) next.push_back(slot_after(*pipeline, loop.carried.back(), 1));
+  define_expanded(inst.results, b_.end_for(std::move(next)));
   --loops_;
+  if (pipeline) end_pipeline(*pipeline);
   hazards_.meet(before);
 }
 
@@ -206,7 +234,13 @@ void Lowering::lower_if(const Inst& inst) {
 
 Result<Function> lower_simt(const tile::Function& function, const Machine& machine) {
   WEFT_TRY(tile::verify(function));
-  return simt::Lowering(function, machine).run();
+  constexpr int kMostStages = 4;
+  auto kernel = simt::Lowering(function, machine, kMostStages).run();
+  // What is copied ahead may leave too little for the rest.
+  for (int stages = kMostStages - 1; stages >= 1 && !kernel.ok() && kernel.error().code() == "shared-memory"; --stages) {
+    kernel = simt::Lowering(function, machine, stages).run();
+  }
+  return kernel;
 }
 
 }  // namespace weft::kernel

@@ -10,8 +10,9 @@
 // Index arithmetic is not spread (index.h): an access whose lanes are neighbours and whose index is known to be a
 // multiple of the vector is a vector access. Of threads that hold the same element, one stores it. Reductions combine
 // registers, then lanes (shuffles where the machine has them), then warps (shared memory). `dot` over more than one step
-// and a transpose that the algebra of layouts cannot do in registers go through shared memory, swizzled. On-chip buffers
-// are shared memory. A barrier stands where a thread may access what another one wrote, or write what it read.
+// and a transpose that the algebra of layouts cannot do in registers go through shared memory, swizzled; operands that a
+// loop loads for it are copied there some iterations ahead, where the machine has copies that run beside a thread
+// (pipeline.cpp). On-chip buffers are shared memory. A barrier stands where a thread may access what another one wrote, or write what it read.
 #pragma once
 
 #include "base/machine.h"

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "kernel/index.h"
@@ -30,7 +31,7 @@ struct Value : Lines {  // the lines when it is an index
 
 class Lowering {
  public:
-  Lowering(const tile::Function& function, const Machine& machine);
+  Lowering(const tile::Function& function, const Machine& machine, int most_stages);
   Result<Function> run();
 
  private:
@@ -39,6 +40,8 @@ class Lowering {
   // lower.cpp: structure
   void block(const ssa::Block& block);
   void inst(const Inst& inst);
+  void look_over(const ssa::Block& block);
+  void defer_transposes();
   void lower_for(const Inst& inst);
   void lower_if(const Inst& inst);
   void check(const Inst& inst);
@@ -71,6 +74,7 @@ class Lowering {
   // elementwise.cpp
   Value elementwise(const Inst& inst, ScalarOp op);
   Value elementwise(ScalarOp op, std::vector<Value>& operands, const tile::Type& result);
+  bool never_negative(const Value& v) const;
   std::optional<Value> whole_runs(ScalarOp op, const Value& a, const Value& b, const tile::Type& result);
   ValueId apply(ScalarOp op, const std::vector<ValueId>& args, DType result);
   ValueId accumulate(ValueId a, ValueId b, ValueId sum);
@@ -107,6 +111,52 @@ class Lowering {
   Value fetch(int buffer, const tile::Type& type, const LinearMap& position_to_offset);
   Value shared_by_owners(const Value& v);  // what threads that hold an element alike do not all have
 
+  // operands.cpp: of products, in shared memory
+  struct Reading {
+    ValueId source = -1;       // the tile that lies there: the operand, or what it is the transpose of
+    bool left = true;
+    bool turned = false;       // it is the transpose
+    bool lies_turned = false;  // it lies there transposed
+    enum class How : std::uint8_t { Elements, Matrices, TurnedMatrices } how = How::Elements;
+    Layout layout;             // positions of readers to coordinates, as it lies
+    int run = 0, served = 0;   // bits: neighbours that one access takes, lanes that are served at once (0: as many as can be)
+  };
+  struct Lying {
+    int buffer = -1;
+    LinearMap offsets;         // of coordinates, as it lies
+    ValueId slot = -1;         // where the copy of this iteration begins; -1: there is one
+  };
+  Reading reading(const Inst& dot, int side) const;
+  LinearMap lying_offsets(const Reading& r, const Layout& writer, int run) const;
+  Lying place(const Reading& r, int which);
+  void arrived(const Lying& lying);
+  std::function<ValueId(Bits number)> offsets_of(const Lying& lying, const Layout& layout);
+
+  // pipeline.cpp
+  struct Copy {
+    const Inst* load = nullptr;
+    std::vector<const Inst*> made_of;  // its index and mask, in order
+    Spread spread;                     // of the threads that copy, and the same as a layout
+    Layout layout;
+    Lying lying;
+    std::int64_t elements = 0;         // of a slot
+  };
+  struct Pipeline {
+    std::vector<Copy> copies;
+    int stages = 0;                    // slots
+  };
+  bool slice(ValueId v, const std::set<ValueId>& inside, ValueId counter, std::vector<const Inst*>& into) const;
+  const Inst* load_to_copy(const ssa::Block& body, const Reading& r) const;
+  void at_iteration(const Copy& copy, ValueId counter, const Sum& iteration, const std::function<void()>& then);
+  bool each_run(const Copy& copy, const std::function<void(int row, int i, ValueId from, ValueId mask)>& visit);
+  bool choose_runs(Copy& copy, const Inst& loop, const Reading& r);
+  std::optional<Pipeline> plan_pipeline(const Inst& loop);
+  void ask(const Pipeline& p, const Inst& loop, const Sum& iteration, ValueId slot);
+  void begin_pipeline(const Pipeline& p, const Inst& loop);
+  void advance_pipeline(const Pipeline& p, const Inst& loop, ValueId slot);
+  ValueId slot_after(const Pipeline& p, ValueId slot, int by);
+  void end_pipeline(const Pipeline& p);
+
   // contract.cpp
   Value dot(const Inst& inst);
   Value outer_product(const Inst& inst);
@@ -114,15 +164,24 @@ class Lowering {
   // matrix.cpp
   bool suits_matrix_units(const Inst& inst) const;
   Value matrix_dot(const Inst& inst);
+  using Fragments = std::function<ValueId(int steps, int others)>;  // by blocks
+  Reading matrix_reading(const Inst& inst, int side) const;
+  std::optional<Fragments> left_in_registers(const Inst& inst);
+  Fragments fragments(const Reading& r, const Lying& lying, int steps, int matrices);
 
   const tile::Function& f_;
   const Machine& machine_;
+  const int most_stages_;  // of pipelines
   Spread spread_;
   Builder b_;
   IndexMath math_;
   Hazards hazards_;
   std::vector<Value> values_;
   std::vector<bool> used_;  // by tile value
+  std::vector<const Inst*> defining_;                  // by tile value; null: a block's argument
+  std::vector<std::vector<const Inst*>> users_;        // by tile value
+  std::set<ValueId> deferred_;                         // transposes that only the operands of matrix units are: never made
+  std::map<ValueId, Lying> lying_;                     // loaded tiles that are copied to shared memory
   std::map<ValueId, ValueId> splats_;                  // vector -> scalar
   std::map<std::pair<DType, int>, int> scratch_;       // buffer numbers
   const ssa::Block* place_ = nullptr;                  // the list of statements that is being lowered

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernel/kernel.h"
+
 namespace weft::kernel::simt {
 namespace {
 
@@ -52,14 +54,16 @@ int bank_bits(DType dtype, int vector_bits) {
 
 // What the matrix units multiply: their tiles, or several of them.
 bool for_matrix_units(const tile::Function& f, const Machine& machine, const ssa::Inst& dot) {
-  constexpr int kWarp = 32, kRows = 16, kSteps = 16, kColumns = 8;
-  if (!machine.has_matrix || machine.warp_threads != kWarp || machine.group_threads < kWarp) return false;
+  if (!machine.has_matrix || machine.warp_threads != kMatrixWarp || machine.group_threads < kMatrixWarp) return false;
   const tile::Type &a = f.type(dot.operands[0]), &b = f.type(dot.operands[1]), &sum = f.type(dot.operands[2]);
   const auto whole = [](int n, int part) { return n % part == 0 && std::has_single_bit(static_cast<unsigned>(n)); };
-  return (a.dtype == DType::F16 || a.dtype == DType::BF16) && a.dtype == b.dtype && sum.dtype == DType::F32 &&
-         whole(sum.shape[0], kRows) && whole(sum.shape[1], kColumns) && whole(a.shape[1], kSteps);
+  const auto byte = [](DType t) { return t == DType::I8 || t == DType::U8; };
+  const bool halves = (a.dtype == DType::F16 || a.dtype == DType::BF16) && a.dtype == b.dtype && sum.dtype == DType::F32;
+  const bool bytes = byte(a.dtype) && byte(b.dtype) && sum.dtype == DType::I32;
+  const bool cut = machine.cuts_f32 && a.dtype == DType::F32 && b.dtype == DType::F32 && sum.dtype == DType::F32;
+  return (halves || bytes || cut) && whole(sum.shape[0], kMatrixRows) && whole(sum.shape[1], kMatrixColumns) &&
+         whole(a.shape[1], kMatrixWords * word_elements(a.dtype));
 }
-
 
 Spread choose_spread(const tile::Function& function, const Machine& machine) {
   Main main;

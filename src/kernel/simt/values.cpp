@@ -51,13 +51,13 @@ ValueId Lowering::assemble(const std::vector<ValueId>& lanes) {
 Sum Lowering::own_column(const Share& share) {
   if (share.column_bits == 0) return math_.constant(0);
   const ValueId lane = b_.scalar(ScalarOp::And, {b_.thread_id(), b_.constant_i64((1 << share.column_bits) - 1)});
-  return math_.scale(math_.term(lane, {1, 0, true}), share.lanes);
+  return math_.scale(math_.term(lane, {1, 0, true, true}), share.lanes);
 }
 
 Sum Lowering::own_row(const Share& share) {
   if (share.row_bits == 0) return math_.constant(0);
   const ValueId above = b_.scalar(ScalarOp::Shr, {b_.thread_id(), b_.constant_i64(spread_.columns)});
-  return math_.term(b_.scalar(ScalarOp::And, {above, b_.constant_i64((1 << share.row_bits) - 1)}), {1, 0, true});
+  return math_.term(b_.scalar(ScalarOp::And, {above, b_.constant_i64((1 << share.row_bits) - 1)}), {1, 0, true, true});
 }
 
 Lines Lowering::rows_of(const tile::Type& type) {

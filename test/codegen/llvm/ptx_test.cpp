@@ -95,6 +95,43 @@ TEST(Ptx, ProductsShareTheirOperands) {
   EXPECT_THAT(text, HasSubstr("fma.rn.f32"));
 }
 
+// y = x a over blocks of the sum, as matrix units have it.
+std::string text_of_units(DType t, const char* name, const char* version) {
+  tile::Builder b("units");
+  const ssa::Buffer in = {t, ssa::Space::Memory, true, false, 0};
+  const DType sums = is_float(t) ? DType::F32 : DType::I32;
+  const int x = b.add_buffer(in), a = b.add_buffer(in), y = b.add_buffer({sums, ssa::Space::Memory, false, true, 0});
+  const ValueId blocks = b.size(b.add_size()), step = b.constant_i64(32);
+  const auto loop = b.begin_for(b.constant_i64(0), blocks, step, {b.broadcast(b.constant(sums, 0), 64, 64)});
+  const ValueId block = b.mul(loop.iv, b.constant_i64(64));
+  const ValueId left = b.load(x, b.add(flat(b, 64, 32), block)), right = b.load(a, b.add(flat(b, 32, 64), block));
+  b.store(y, b.end_for({b.dot(left, right, loop.carried[0])})[0], flat(b, 64, 64));
+  Machine m = gpu(name, version);
+  m.has_matrix = true;
+  m.matrix_rate = 1024;
+  m.copy_bytes = 16;
+  m.memory_latency = 600;
+  return text_of(b.finish(), m);
+}
+
+TEST(Ptx, MatrixUnitsReadWhatWasCopiedAhead) {
+  for (const DType t : {DType::F16, DType::BF16}) {
+    const std::string text = text_of_units(t, "sm_80", "ptx70");
+    EXPECT_THAT(text, HasSubstr(t == DType::F16 ? "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" : "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"));
+    EXPECT_THAT(text, HasSubstr("ldmatrix.sync.aligned.m8n8.x4.shared.b16"));
+    EXPECT_THAT(text, HasSubstr("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"));
+    EXPECT_THAT(text, HasSubstr("cp.async.cg.shared.global"));
+    EXPECT_THAT(text, HasSubstr("cp.async.commit_group"));
+    EXPECT_THAT(text, HasSubstr("cp.async.wait_group \t2"));
+    EXPECT_THAT(text, HasSubstr("cp.async.wait_group \t0"));
+    EXPECT_THAT(text, Not(HasSubstr("ld.global")));
+  }
+  const std::string bytes = text_of_units(DType::I8, "sm_80", "ptx70");
+  EXPECT_THAT(bytes, HasSubstr("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"));
+  EXPECT_THAT(bytes, HasSubstr("ldmatrix.sync.aligned.m8n8.x4.shared.b16"));
+  EXPECT_THAT(text_of_units(DType::U8, "sm_80", "ptx70"), HasSubstr("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32"));
+}
+
 TEST(Ptx, AtomicsAndMasksBranch) {
   tile::Builder b("count");
   const int x = b.add_buffer({DType::I32, ssa::Space::Memory, true, false, 0});

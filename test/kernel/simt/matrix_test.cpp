@@ -9,6 +9,14 @@ Machine with_matrix_units(int threads) {
   Machine m = group_machine(threads, 32, true);
   m.has_matrix = true;
   m.shared_bytes = 48 << 10;
+  m.matrix_rate = 1024;
+  return m;
+}
+
+Machine with_copies(int threads) {
+  Machine m = with_matrix_units(threads);
+  m.copy_bytes = 16;
+  m.memory_latency = 600;
   return m;
 }
 
@@ -16,13 +24,14 @@ Machine with_matrix_units(int threads) {
 tile::Function product(DType t, int rows, int depth, int columns, int blocks) {
   Builder b("product");
   const int x = b.add_buffer({t, ssa::Space::Memory, true, false, 0}), a = b.add_buffer({t, ssa::Space::Memory, true, false, 0});
-  const int y = b.add_buffer(kOut);
+  const DType sums = is_float(t) ? DType::F32 : DType::I32;
+  const int y = b.add_buffer(out_buffer(sums));
   const auto at = [&](int r, int c, int stride, ValueId first_row, ValueId first_column) {
     const ValueId row = b.add(b.iota(r, 1, 0), first_row), column = b.add(b.iota(1, c, 1), first_column);
     return b.add(b.mul(row, b.constant_i64(stride)), column);
   };
   const ValueId zero = b.constant_i64(0), step = b.constant_i64(depth);
-  const ValueId start = b.broadcast(b.constant(DType::F32, 0), rows, columns);
+  const ValueId start = b.broadcast(b.constant(sums, 0), rows, columns);
   const auto loop = b.begin_for(zero, b.constant_i64(depth * blocks), step, {start});
   const ValueId left = b.load(x, at(rows, depth, depth * blocks, zero, loop.iv));
   const ValueId right = b.load(a, at(depth, columns, columns, loop.iv, zero));
@@ -31,32 +40,40 @@ tile::Function product(DType t, int rows, int depth, int columns, int blocks) {
   return b.finish();
 }
 
-std::vector<std::uint16_t> encoded(DType t, std::size_t n, int seed) {
-  std::vector<std::uint16_t> words(n);
+std::vector<unsigned char> encoded(DType t, std::size_t n, int seed) {
+  std::vector<unsigned char> words(n * static_cast<std::size_t>(bits(t)) / 8);
   for (std::size_t i = 0; i < n; ++i) {  // whole numbers: sums are exact
     store_scalar(t, words.data(), static_cast<std::int64_t>(i), {static_cast<double>((i * 7 + i / 13 * 5 + seed) % 9) - 4, 0});
   }
   return words;
 }
 
-void check(DType t, int rows, int depth, int columns, int blocks, int threads, bool units) {
+void check(DType t, int rows, int depth, int columns, int blocks, const Machine& machine, bool units) {
   SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(depth) + " x " + std::to_string(columns));
-  const auto f = lower_simt(product(t, rows, depth, columns, blocks), with_matrix_units(threads));
+  const auto f = lower_simt(product(t, rows, depth, columns, blocks), machine);
   ASSERT_TRUE(f.ok()) << f.error().what();
   EXPECT_EQ(count(f->body, Op::MultiplyMatrix) > 0, units);
+  EXPECT_EQ(count(f->body, Op::CopyAsync) > 0, machine.copy_bytes > 0);
   const int k = depth * blocks;
-  std::vector<std::uint16_t> x = encoded(t, static_cast<std::size_t>(rows * k), 1), a = encoded(t, static_cast<std::size_t>(k * columns), 5);
+  std::vector<unsigned char> x = encoded(t, static_cast<std::size_t>(rows * k), 1), a = encoded(t, static_cast<std::size_t>(k * columns), 5);
   std::vector<float> y(static_cast<std::size_t>(rows * columns));
   const BufferView views[] = {{x.data(), rows * k}, {a.data(), k * columns}, {y.data(), rows * columns}};
-  const auto ran = interpret(*f, views, {}, 1);
-  ASSERT_TRUE(ran.ok()) << ran.error().what();
-  for (int r = 0; r < rows; ++r) {
-    for (int c = 0; c < columns; ++c) {
-      double sum = 0;
-      for (int i = 0; i < k; ++i) sum += load_f64(t, x.data(), r * k + i) * load_f64(t, a.data(), i * columns + c);
-      ASSERT_EQ(y[static_cast<std::size_t>(r * columns + c)], sum) << r << ", " << c;
+  for (const Copies copies : {Copies::Early, Copies::Late}) {
+    std::fill(y.begin(), y.end(), -1.0f);
+    const auto ran = interpret(*f, views, {}, 1, copies);
+    ASSERT_TRUE(ran.ok()) << ran.error().what();
+    for (int r = 0; r < rows; ++r) {
+      for (int c = 0; c < columns; ++c) {
+        double sum = 0;
+        for (int i = 0; i < k; ++i) sum += load_f64(t, x.data(), r * k + i) * load_f64(t, a.data(), i * columns + c);
+        ASSERT_EQ(y[static_cast<std::size_t>(r * columns + c)], sum) << r << ", " << c;
+      }
     }
   }
+}
+
+void check(DType t, int rows, int depth, int columns, int blocks, int threads, bool units) {
+  check(t, rows, depth, columns, blocks, with_matrix_units(threads), units);
 }
 
 TEST(Matrix, UnitsMultiplyTilesOfAllSizes) {
@@ -67,6 +84,62 @@ TEST(Matrix, UnitsMultiplyTilesOfAllSizes) {
     check(t, 64, 16, 32, 1, 64, true);  // fewer threads than rows ask for
     check(t, 128, 32, 32, 1, 256, true);
     check(t, 32, 64, 128, 1, 128, true);
+  }
+}
+
+// Fewer blocks than are copied ahead, as many, and more.
+TEST(Matrix, BlocksAreCopiedAhead) {
+  for (const DType t : {DType::F16, DType::BF16}) {
+    for (const int blocks : {1, 2, 3, 4, 9}) {
+      check(t, 64, 32, 64, blocks, with_copies(256), true);
+      check(t, 16, 16, 8, blocks, with_copies(32), true);
+    }
+    check(t, 128, 32, 128, 3, with_copies(256), true);
+    check(t, 16, 64, 64, 2, with_copies(256), true);  // fewer runs of an operand than threads
+    check(t, 8, 16, 16, 3, with_copies(64), false);
+  }
+}
+
+// Products of bytes, summed in i32, whose words are made of four steps that lie apart.
+void check_bytes(DType t, int rows, int depth, int columns, int blocks, const Machine& machine) {
+  SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(depth) + " x " + std::to_string(columns));
+  const auto f = lower_simt(product(t, rows, depth, columns, blocks), machine);
+  ASSERT_TRUE(f.ok()) << f.error().what();
+  EXPECT_GT(count(f->body, Op::MultiplyMatrix), 0);
+  const int k = depth * blocks;
+  std::vector<std::uint8_t> x(static_cast<std::size_t>(rows * k)), a(static_cast<std::size_t>(k * columns));
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::uint8_t>(i * 37 + i / 11);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<std::uint8_t>(i * 91 + i / 7);
+  std::vector<std::int32_t> y(static_cast<std::size_t>(rows * columns));
+  const BufferView views[] = {{x.data(), rows * k}, {a.data(), k * columns}, {y.data(), rows * columns}};
+  const auto ran = interpret(*f, views, {}, 1);
+  ASSERT_TRUE(ran.ok()) << ran.error().what();
+  for (int r = 0; r < rows; ++r) {
+    for (int c = 0; c < columns; ++c) {
+      std::int64_t sum = 0;
+      for (int i = 0; i < k; ++i) sum += load_scalar(t, x.data(), r * k + i).i * load_scalar(t, a.data(), i * columns + c).i;
+      ASSERT_EQ(y[static_cast<std::size_t>(r * columns + c)], sum) << r << ", " << c;
+    }
+  }
+}
+
+TEST(Matrix, BytesAreMultipliedExactly) {
+  for (const DType t : {DType::I8, DType::U8}) {
+    check_bytes(t, 16, 32, 8, 2, with_matrix_units(32));
+    check_bytes(t, 64, 64, 32, 2, with_matrix_units(256));
+    check_bytes(t, 64, 32, 64, 5, with_copies(256));
+  }
+}
+
+// Operands of 10 bits behind the leading one are multiplied as they are; where it is not asked for, f32 stays with the threads.
+TEST(Matrix, FloatsAreCutWhereThatIsAskedFor) {
+  for (Machine m : {with_matrix_units(256), with_copies(256)}) {
+    m.cuts_f32 = true;
+    check(DType::F32, 16, 8, 8, 2, m, true);
+    check(DType::F32, 64, 32, 64, 2, m, true);
+    check(DType::F32, 128, 16, 32, 5, m, true);
+    m.cuts_f32 = false;
+    check(DType::F32, 64, 32, 64, 2, m, false);
   }
 }
 

@@ -73,8 +73,14 @@ class Emitter {
   llvm::Value* special_register(unsigned intrinsic);
   void barrier();
   llvm::Value* shuffle(const ssa::Type& t, llvm::Value* x, llvm::Value* lane);
-  llvm::Value* multiply_matrix(DType t, llvm::Value* a, llvm::Value* b, llvm::Value* sum);
   llvm::Value* only_if(llvm::Value* mask, llvm::Type* type, const std::function<llvm::Value*()>& access);
+
+  // units.cpp
+  llvm::Value* multiply_matrix(const ssa::Inst& inst);
+  llvm::Value* load_matrix(const ssa::Inst& inst);
+  void copy_async(const ssa::Inst& inst);
+  void commit_copies();
+  void wait_copies(const ssa::Inst& inst);
 
   // types.cpp
   llvm::Type* element(DType t) const;          // in a register

@@ -135,6 +135,9 @@ Result<void> Emitter::inst(const ssa::Inst& inst) {
     case Op::Barrier: return barrier(), Result<void>();
     case Op::Store: return store(inst), Result<void>();
     case Op::Scatter: return scatter(inst), Result<void>();
+    case Op::CopyAsync: return copy_async(inst), Result<void>();
+    case Op::CommitCopies: return commit_copies(), Result<void>();
+    case Op::WaitCopies: return wait_copies(inst), Result<void>();
     case Op::StoreTile: return store_tile(inst), Result<void>();
     default: break;
   }
@@ -182,7 +185,9 @@ Value* Emitter::simple(const ssa::Inst& inst) {
     case Op::AtomicAdd:
     case Op::AtomicMax:
     case Op::AtomicMin: return atomic(inst);
-    case Op::MultiplyMatrix: return isa_.groups ? multiply_matrix(f_.type(inst.operands[0]).dtype, x[0], x[1], x[2]) : nullptr;
+    case Op::MultiplyMatrix: return isa_.groups ? multiply_matrix(inst) : nullptr;
+    case Op::LoadMatrix:
+    case Op::LoadMatrixTurned: return isa_.groups ? load_matrix(inst) : nullptr;
     case Op::Words: return words(x[0], result);
     case Op::Dot4: return dot4(x[0], x[1], x[2]);
     case Op::ZeroTile: return zero_tile(inst);

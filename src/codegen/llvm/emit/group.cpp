@@ -107,25 +107,6 @@ Value* Emitter::shuffle(const ssa::Type& t, Value* x, Value* lane) {
   return b_.CreateBitCast(bits, own);
 }
 
-Value* Emitter::multiply_matrix(DType t, Value* a, Value* b, Value* sum) {
-  const bool half = t == DType::F16;
-  std::vector<Value*> operands;
-  const auto add_pairs = [&](Value* x, int pairs) {
-    for (int i = 0; i < pairs; ++i) {
-      Value* pair = b_.CreateShuffleVector(x, {2 * i, 2 * i + 1});
-      operands.push_back(half ? pair : b_.CreateBitCast(pair, b_.getInt32Ty()));
-    }
-  };
-  add_pairs(a, 4);
-  add_pairs(b, 2);
-  for (std::uint64_t i = 0; i < 4; ++i) operands.push_back(b_.CreateExtractElement(sum, i));
-  const auto op = half ? Intrinsic::nvvm_mma_m16n8k16_row_col_f32_f32 : Intrinsic::nvvm_mma_m16n8k16_row_col_bf16;
-  Value* product = b_.CreateCall(Intrinsic::getOrInsertDeclaration(&module_, op), operands);
-  Value* result = llvm::PoisonValue::get(sum->getType());
-  for (unsigned i = 0; i < 4; ++i) result = b_.CreateInsertElement(result, b_.CreateExtractValue(product, i), i);
-  return result;
-}
-
 // Zero where it is not; `type` is that of the access's value, null for none.
 Value* Emitter::only_if(Value* mask, llvm::Type* type, const std::function<Value*()>& access) {
   BasicBlock* before = b_.GetInsertBlock();

@@ -1,0 +1,221 @@
+// Loops whose products read blocks that were copied from memory to shared memory some iterations before. A block has a slot;
+// an iteration waits for its own, lets all threads arrive (who are then done with the slot before), asks for a later one
+// into that slot, and works.
+//
+// Such a copy passes no register, so how it is spread over the threads is its own: runs as wide as the machine copies.
+// What its index is made of is lowered once more in that spread, for the iteration that is asked for.
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "cost/pipeline.h"
+#include "kernel/simt/lowering.h"
+
+namespace weft::kernel::simt {
+namespace {
+
+constexpr int kMostCopies = 32;    // of a thread for one tile
+constexpr int kScratch = 16;       // numbers of the buffers, from
+constexpr int kLeastCopyBits = 32;
+
+bool is_power_of_two(int n) { return std::has_single_bit(static_cast<unsigned>(n)); }
+
+bool in_list(const ssa::Block& block, const ssa::Inst* inst) {
+  return inst != nullptr && std::any_of(block.insts.begin(), block.insts.end(), [&](const ssa::Inst& i) { return &i == inst; });
+}
+
+void collect_defined(const ssa::Block& block, std::set<ValueId>& values) {
+  values.insert(block.args.begin(), block.args.end());
+  for (const ssa::Inst& inst : block.insts) {
+    values.insert(inst.results.begin(), inst.results.end());
+    for (const ssa::Block& region : inst.regions) collect_defined(region, values);
+  }
+}
+
+Spread copying_spread(const Spread& spread, const tile::Type& type, int vector) {
+  Spread s;
+  s.vector = vector, s.threads = spread.threads, s.warp = spread.warp;
+  s.columns = std::min(s.threads, log2_floor(type.shape[1]) - vector);
+  s.rows = std::min(s.threads - s.columns, log2_floor(type.shape[0]));
+  return s;
+}
+
+}  // namespace
+
+// What `v` is made of besides the loop's counter and scalars from outside, in order. False: not of index arithmetic alone.
+bool Lowering::slice(ValueId v, const std::set<ValueId>& inside, ValueId counter, std::vector<const Inst*>& into) const {
+  if (v == counter) return true;
+  const Inst* inst = defining_[v];
+  if (!inside.contains(v) && type(v).elements() == 1) return true;
+  if (inst == nullptr || !f_.info(*inst).pure) return false;
+  if (std::find(into.begin(), into.end(), inst) != into.end()) return true;
+  const auto op = static_cast<tile::Op>(inst->op);
+  const bool simple = tile::as_scalar(op) || op == tile::Op::Const || op == tile::Op::Size || op == tile::Op::ProgramId ||
+                      op == tile::Op::Iota || op == tile::Op::Broadcast;
+  if (!simple) return false;
+  for (const ValueId operand : inst->operands) {
+    if (!slice(operand, inside, counter, into)) return false;
+  }
+  into.push_back(inst);
+  return true;
+}
+
+// The load that fills an operand of a product of the loop's own list, if nobody else uses it and what it reads stays.
+const ssa::Inst* Lowering::load_to_copy(const ssa::Block& body, const Reading& r) const {
+  const Inst* load = defining_[r.source];
+  if (!in_list(body, load) || static_cast<tile::Op>(load->op) != tile::Op::Load || users_[r.source].size() != 1) return nullptr;
+  if (r.turned && users_[users_[r.source][0]->results[0]].size() != 1) return nullptr;
+  const ssa::Buffer& buffer = f_.buffers[load->imm];
+  const tile::Type& t = type(r.source);
+  const bool fits = is_power_of_two(t.shape[0]) && is_power_of_two(t.shape[1]) && !is_bool(t.dtype) && !r.lies_turned;
+  return fits && buffer.space == ssa::Space::Memory && buffer.read && !buffer.written ? load : nullptr;
+}
+
+// In the copy's spread, with its index and mask at the iteration.
+void Lowering::at_iteration(const Copy& copy, ValueId counter, const Sum& iteration, const std::function<void()>& then) {
+  const Spread spread = std::exchange(spread_, copy.spread);
+  std::map<ValueId, Value> kept;
+  const auto keep = [&](ValueId v) { kept.emplace(v, values_[v]); };
+  keep(counter);
+  for (const Inst* inst : copy.made_of) keep(inst->results[0]);
+  values_[counter] = index_value(type(counter), {{iteration}, {}});
+  for (const Inst* inst : copy.made_of) this->inst(*inst);
+  then();
+  for (auto& [v, value] : kept) values_[v] = std::move(value);
+  spread_ = spread;
+}
+
+// Calls visit(row, index, from, mask) for what this thread copies; false: some of it is no run of the machine's.
+bool Lowering::each_run(const Copy& copy, const std::function<void(int row, int i, ValueId from, ValueId mask)>& visit) {
+  const tile::Type shape = type(copy.load->results[0]);
+  Value index = in(*copy.load, 0);
+  index.type = shape.with(DType::I64);
+  std::optional<Value> mask;
+  if (copy.load->operands.size() > 1) mask = in(*copy.load, 1), mask->type = shape.with(DType::Bool);
+  const Share s = share(shape);
+  for (int row = 0; row < s.rows; ++row) {
+    for (int i = 0; i < s.count; ++i) {
+      if (s.lanes > 1 && !aligned(index, row, i)) return false;
+      const ValueId asked = mask ? at(*mask, row, i) : -1, whole = asked < 0 ? -1 : splat_scalar(asked);
+      if (asked >= 0 && whole < 0) return false;
+      visit(row, i, s.lanes > 1 ? math_.value(first_index(index, row, i)) : at(index, row, i), whole);
+    }
+  }
+  return true;
+}
+
+// The widest runs that the index allows, tried on a counter of which only the facts are known.
+bool Lowering::choose_runs(Copy& copy, const Inst& loop, const Reading& r) {
+  const tile::Type& t = type(r.source);
+  const Facts from = math_.facts(in(loop, 0).rows[0]), by = math_.facts(in(loop, 2).rows[0]);
+  const ValueId unknown = b_.append(Op::ThreadId, {}, {Type::scalar(DType::I64)}, 1 + loop.regions[0].args[0])[0];
+  const Sum counter = math_.term(unknown, {std::gcd(from.divisor, by.divisor), b_.depth(), from.counted && by.counted, from.natural && by.natural});
+  for (int run = std::min(log2_floor(machine_.copy_bytes * 8 / bits(t.dtype)), log2_floor(t.shape[1])); run >= 0; --run) {
+    if (bits(t.dtype) << run < kLeastCopyBits) return false;
+    copy.spread = copying_spread(spread_, t, run);
+    if (share_of(copy.spread, t).registers() > kMostCopies) return false;
+    bool all = false;
+    at_iteration(copy, loop.regions[0].args[0], counter, [&] { all = each_run(copy, [](int, int, ValueId, ValueId) {}); });
+    if (!all) continue;
+    copy.layout = layout_of(copy.spread, t);
+    copy.lying.offsets = lying_offsets(r, copy.layout, run);
+    return true;
+  }
+  return false;
+}
+
+std::optional<Lowering::Pipeline> Lowering::plan_pipeline(const Inst& loop) {
+  if (machine_.copy_bytes == 0 || spread_.threads == 0 || most_stages_ < 2) return std::nullopt;
+  const ssa::Block& body = loop.regions[0];
+  std::set<ValueId> inside;
+  collect_defined(body, inside);
+  Pipeline p;
+  double cycles = 0, bytes = 0;
+  for (const Inst& dot : body.insts) {
+    if (static_cast<tile::Op>(dot.op) != tile::Op::Dot || type(dot.operands[0]).shape[1] == 1) continue;
+    const double products = static_cast<double>(type(dot.results[0]).elements()) * type(dot.operands[0]).shape[1];
+    cycles += products / (suits_matrix_units(dot) ? machine_.matrix_rate : machine_.group_lanes);
+    for (const int side : {0, 1}) {
+      const Reading r = reading(dot, side);
+      Copy copy;
+      copy.load = load_to_copy(body, r);
+      if (copy.load == nullptr) continue;
+      const bool known = std::all_of(copy.load->operands.begin(), copy.load->operands.end(),
+                                     [&](ValueId v) { return slice(v, inside, body.args[0], copy.made_of); });
+      if (!known || !choose_runs(copy, loop, r)) continue;
+      bytes += static_cast<double>(type(r.source).elements()) * bits(type(r.source).dtype) / 8;
+      p.copies.push_back(std::move(copy));
+    }
+  }
+  p.stages = std::min(most_stages_, cost::copy_stages(machine_, bytes, cycles, static_cast<double>(machine_.shared_bytes)));
+  if (p.stages < 2) return std::nullopt;
+  for (std::size_t i = 0; i < p.copies.size(); ++i) {
+    Copy& copy = p.copies[i];
+    const DType t = type(copy.load->results[0]).dtype;
+    copy.elements = std::int64_t{1} << copy.lying.offsets.outputs();
+    copy.lying.buffer = scratch(t, kScratch + static_cast<int>(i), copy.elements * p.stages);
+  }
+  return p;
+}
+
+// Asks for the blocks of an iteration, if it runs.
+void Lowering::ask(const Pipeline& p, const Inst& loop, const Sum& iteration, ValueId slot) {
+  const ValueId runs = b_.scalar(ScalarOp::Lt, {math_.value(iteration), scalar_of(in(loop, 1))});
+  for (const Copy& copy : p.copies) {
+    at_iteration(copy, loop.regions[0].args[0], iteration, [&] {
+      const Share s = share(type(copy.load->results[0]));
+      Lying lying = copy.lying;
+      lying.slot = b_.mul(slot, b_.constant_i64(copy.elements));
+      const auto to = offsets_of(lying, copy.layout);
+      const ssa::CopyImm imm{lying.buffer, static_cast<int>(copy.load->imm), s.lanes};
+      const int count = std::bit_ceil(static_cast<unsigned>(s.count));
+      const ValueId mine = owner(s);
+      if (mine >= 0) b_.begin_if(mine, {});
+      each_run(copy, [&](int row, int i, ValueId from, ValueId mask) {
+        b_.copy_async(imm, to(static_cast<Bits>((row * count + i) * s.lanes)), from, both(mask, runs));
+      });
+      if (mine >= 0) b_.begin_else({}), b_.end_if({});
+    });
+  }
+  b_.commit_copies();
+}
+
+void Lowering::begin_pipeline(const Pipeline& p, const Inst& loop) {
+  for (const Copy& copy : p.copies) before_write(copy.lying.buffer, false);
+  Sum iteration = in(loop, 0).rows[0];
+  for (int slot = 0; slot + 1 < p.stages; ++slot) {
+    ask(p, loop, iteration, b_.constant_i64(slot));
+    iteration = math_.add(iteration, in(loop, 2).rows[0]);
+  }
+}
+
+// At the start of an iteration, whose blocks are in `slot`.
+void Lowering::advance_pipeline(const Pipeline& p, const Inst& loop, ValueId slot) {
+  b_.wait_copies(p.stages - 2);
+  barrier();
+  const ValueId before = slot_after(p, slot, p.stages - 1);
+  const Sum ahead = math_.scale(in(loop, 2).rows[0], p.stages - 1);
+  ask(p, loop, math_.add(values_[loop.regions[0].args[0]].rows[0], ahead), before);
+  for (const Copy& copy : p.copies) {
+    Lying lying = copy.lying;
+    lying.slot = b_.mul(slot, b_.constant_i64(copy.elements));
+    lying_[copy.load->results[0]] = std::move(lying);
+  }
+}
+
+ValueId Lowering::slot_after(const Pipeline& p, ValueId slot, int by) {
+  const ValueId next = b_.add(slot, b_.constant_i64(by));
+  if (is_power_of_two(p.stages)) return b_.scalar(ScalarOp::And, {next, b_.constant_i64(p.stages - 1)});
+  const ValueId stages = b_.constant_i64(p.stages);
+  return b_.select(b_.scalar(ScalarOp::Ge, {next, stages}), b_.sub(next, stages), next);
+}
+
+void Lowering::end_pipeline(const Pipeline& p) {
+  b_.wait_copies(0);
+  for (const Copy& copy : p.copies) {
+    hazards_.written(copy.lying.buffer, place_);
+    lying_.erase(copy.load->results[0]);
+  }
+}
+
+}  // namespace weft::kernel::simt
