@@ -121,6 +121,19 @@ KERNELS = {  # function, signature, constants[, warps, 4 if none are named]; siz
     "matmul_f16_large": (matmul, dict(a=H, b=H, c=F, m=I, n=I, depth=I), dict(R=128, C=128, K=32), 8),
     "attention_f16": (attention_f16, dict(q=H, k=H, v=H, out=F, length=I), dict(R=64, C=64, D=64)),
 }
+# What is modelled: a problem's programs, least bytes, multiply-adds.
+PROBLEMS = {
+    "vector_add": ("2^26", 2**26 // WIDTH, 12 * 2**26, 2**25),
+    "softmax": ("65536 x 1024", 65536, 8 * 65536 * 1024, 65536 * 1024 * 4),
+    "layer_norm": ("65536 x 1024", 65536, 8 * 65536 * 1024, 65536 * 1024 * 4),
+    "matmul": ("4096^3", 64 * 64, 12 * 4096**2, 4096**3),
+    "attention": ("64 heads, 4096, d 64, causal", 64 * 128, 16 * 64 * 4096 * 64, 64 * 4096**2 * 64),
+    "matmul_f16": ("4096^3", 64 * 64, 8 * 4096**2, 4096**3),
+    "matmul_f16_large": ("4096^3", 32 * 32, 8 * 4096**2, 4096**3),
+    "attention_f16": ("64 heads, 4096, d 64, causal", 64 * 64, 10 * 64 * 4096 * 64, 64 * 4096**2 * 64),
+}
+# multiprocessors, GHz, GB/s, multiply-adds a cycle: of f32, of f16 by matrix units; KiB of shared memory
+GPUS = {"sm_80": (108, 1.41, 1555, 64, 1024, 164), "sm_90a": (132, 1.8, 3350, 128, 2048, 228), "sm_100a": (148, 1.9, 8000, 128, 4096, 228)}
 TENSOR = re.compile(r"\b(HMMA|IMMA|QMMA|HGMMA|IGMMA|QGMMA|UTCHMMA|UTCQMMA|FFMA)")
 
 
@@ -138,7 +151,7 @@ def compile_triton(name, gpu):
         total = 1e3 * (time.perf_counter() - begin)
         text = made.asm["ptx"]
         best = min(best, total - assemble(text, gpu)["ms"])
-    return best, text
+    return best, text, made.metadata.shared
 
 
 def main_loop(sass):
@@ -156,6 +169,33 @@ def main_loop(sass):
     return f"{best[0]} + {best[1]}" if best[0] else "none"
 
 
+def units_macs(sass):
+    """Multiply-adds of a warp in the main loop's products by matrix units."""
+    shapes = {"16816": 16 * 8 * 16, "64x64x16": 64 * 64 * 16 // 4, "64x128x16": 64 * 128 * 16 // 4, "64x256x16": 64 * 256 * 16 // 4}
+    found = re.search(r"(?:HMMA|HGMMA)\.([0-9x]+)", sass)
+    count = main_loop(sass).split(" + ")[0]
+    return shapes.get(found[1], 0) * int(count) if found and count.isdigit() else 0
+
+
+def modelled(name, gpu, made, warps):
+    """Blocks of a multiprocessor, waves, and the share of the roofline if nothing but bandwidth, multiplications, issued
+    instructions of the main loop (four a cycle) and the last wave counted. Nothing of it is measured."""
+    _, programs, moved, products = PROBLEMS[name]
+    cores, ghz, gbytes, f32, units, shared = GPUS[gpu]
+    registers = -(-made["registers"] // 8) * 8
+    blocks = max(1, min(65536 // (registers * 32 * warps), 64 // warps, 32, shared * 1024 // max(made["shared"] + 1024, 1)))
+    waves = programs / (blocks * cores)
+    on_units = "f16" in name
+    least = max(moved / gbytes / 1e3, products / cores / ghz / (units if on_units else f32) / 1e3)  # us
+    count, others = ([int(n) for n in made["loop"].split(" + ")] if "+" in made["loop"] else (0, 0))
+    issued = 0
+    if count:
+        of_loop = made["macs"] if on_units else 32 * count  # of a warp
+        issued = products / of_loop * (count + others) / 4 / cores / ghz / 1e3
+    took = max(least, issued) * -(-waves // 1) / waves if waves > 1 else max(least, issued) / waves
+    return blocks, waves, least / took
+
+
 def assemble(ptx, gpu):
     with tempfile.TemporaryDirectory() as folder:
         source, cubin = pathlib.Path(folder) / "k.ptx", pathlib.Path(folder) / "k.cubin"
@@ -166,7 +206,8 @@ def assemble(ptx, gpu):
         sass = subprocess.run([TOOLS / "cuobjdump", "-sass", cubin], capture_output=True, text=True).stdout
     number = lambda pattern: sum(map(int, re.findall(pattern, log)))
     return {"ms": ms, "registers": number(r"Used (\d+) registers"), "spilled": number(r"(\d+) bytes spill stores"),
-            "shared": number(r"(\d+) bytes smem"), "instructions": len(re.findall(r"^\s+/\*[0-9a-f]{4}\*/\s+(?!NOP)", sass, re.M)), "loop": main_loop(sass), "sass": sass}
+            "shared": number(r"(\d+) bytes smem"), "instructions": len(re.findall(r"^\s+/\*[0-9a-f]{4}\*/\s+(?!NOP)", sass, re.M)), "loop": main_loop(sass), "macs": units_macs(sass), "sass": sass,
+            "warps": int(re.search(r"\.(?:maxntid|reqntid) (\d+)", ptx)[1]) // 32}
 
 
 def main():
@@ -180,14 +221,24 @@ def main():
         weft = {name: (float(ms), (pathlib.Path(folder) / f"{name}.ptx").read_text()) for name, ms in map(str.split, lines)}
     print(f"{args.gpu}, Triton {triton.__version__}; ratio: Triton's time over Weft's, above 1 Weft is faster\n")
     print("| kernel | Weft ms to PTX | Triton ms | ratio | registers | spilled B | static shared B | instructions | main loop: products + others |\n|---|---|---|---|---|---|---|---|---|")
+    roofline = []
     for name in KERNELS:
-        triton_ms, text = compile_triton(name, args.gpu)
+        triton_ms, text, shared = compile_triton(name, args.gpu)
         theirs, (ms, own) = assemble(text, args.gpu), weft[name]
         ours = assemble(own, args.gpu)
+        theirs["shared"] += shared
         for who, made in (("weft", ours), ("triton", theirs)) if args.sass else ():
             (pathlib.Path(args.sass) / f"{name}.{who}.sass").write_text(made["sass"])
+        roofline.append((name, ours, theirs))
         both = " | ".join(f"{ours[k]} / {theirs[k]}" for k in ("registers", "spilled", "shared", "instructions", "loop"))
         print(f"| {name} | {ms:.1f} | {triton_ms:.1f} | {triton_ms / ms:.1f} | {both} |", flush=True)
+    print("\nModelled, not measured (Weft's / Triton's):\n")
+    print("| kernel | problem | least MB | GFLOP | blocks of a multiprocessor | waves | share of the roofline |\n|---|---|---|---|---|---|---|")
+    for name, ours, theirs in roofline if args.gpu in GPUS else ():
+        sides = [modelled(name, args.gpu, made, made["warps"]) for made in (ours, theirs)]
+        problem, _, moved, products = PROBLEMS[name]
+        both = " | ".join(" / ".join(f"{side[k]:{form}}" for side in sides) for k, form in ((0, "d"), (1, ".1f"), (2, ".2f")))
+        print(f"| {name} | {problem} | {moved / 1e6:.0f} | {2 * products / 1e9:.1f} | {both} |")
 
 
 if __name__ == "__main__":

@@ -105,7 +105,8 @@ std::string text_of_units(DType t, const char* name, const char* version) {
   const auto loop = b.begin_for(b.constant_i64(0), blocks, step, {b.broadcast(b.constant(sums, 0), 64, 64)});
   const ValueId block = b.mul(loop.iv, b.constant_i64(64));
   const ValueId left = b.load(x, b.add(flat(b, 64, 32), block)), right = b.load(a, b.add(flat(b, 32, 64), block));
-  b.store(y, b.end_for({b.dot(left, right, loop.carried[0])})[0], flat(b, 64, 64));
+  const ValueId sum = b.end_for({b.dot(left, right, loop.carried[0])})[0];
+  b.store(y, sum, flat(b, 64, 64));
   Machine m = gpu(name, version);
   m.has_matrix = true;
   m.matrix_rate = 1024;
