@@ -17,12 +17,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 from models import cpu_name  # noqa: E402
 
-TARGETS = ["cpu", "ref", "opencl", "sim:opencl", "sim:sm_80", "sim:sm_90a"]
-SECONDS = {"opencl": 300}
+TARGETS = ["cpu", "ref", "opencl", "webgpu", "sim:opencl", "sim:sm_80", "sim:sm_90a"]
+SECONDS = {"opencl": 300, "webgpu": 300}
+# What a target that is a language and a device took: files by folder.
+PARTS = {"opencl": "opencl", "webgpu": "wgsl"}
 HEAD = """# Targets and what they pass
 
 Written by `test/conformance/targets.py` on {date}, {cpu}. The rule is the strict one (rtol 1e-3, atol 1e-7; a case may
-state its own). Cases that fail on every target alike are in [known-gaps.md](known-gaps.md).
+state its own). `webgpu` is Mesa's lavapipe, with `GALLIUM_OVERRIDE_CPU_CAPS=avx` ([known-gaps.md](known-gaps.md) says why).
+Cases that fail on every target alike are in [known-gaps.md](known-gaps.md).
 
 | target | suite | pass | fail | of those too slow | failing here and not on `cpu` |
 |---|---|---|---|---|---|
@@ -55,6 +58,24 @@ def line(target, suite, results, on_cpu):
     return f"| `{target}` | {suite} | {len(results) - len(failing)} | {len(failing)} | {slow} | {', '.join(own)} |"
 
 
+def lines_taken():
+    def count(files):
+        return sum(len(path.read_text().splitlines()) for path in files)
+    text = """
+## What a target takes
+
+Lines of the targets that are a language for kernels and a device ([adding-a-target.md](adding-a-target.md)); what they
+share, the walker and the runtime, is not counted.
+
+| target | language | device |
+|---|---|---|
+"""
+    for target, language in PARTS.items():
+        spelled, device = (ROOT / "src/codegen/text").glob(language + "*"), (ROOT / "src/target" / target).iterdir()
+        text += f"| `{target}` | {count(spelled)} | {count(device)} |\n"
+    return text
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--weft", default=str(ROOT / "build/release/weft"))
@@ -68,6 +89,7 @@ def main():
             results = on_cpu if target == "cpu" else run(args.weft, target, folders)
             text += line(target, suite, results, on_cpu) + "\n"
             print(text.splitlines()[-1], flush=True)
+    text += lines_taken()
     if args.write:
         (ROOT / "docs/targets.md").write_text(text)
 

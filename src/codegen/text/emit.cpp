@@ -127,9 +127,10 @@ class Emitter {
 
   static bool adds(ScalarOp op) { return op == ScalarOp::Add || op == ScalarOp::Sub || op == ScalarOp::Fma; }
   // Whether the operand of float arithmetic must not be seen for what it is, by a language that would add in another order
-  // or take numbers to be finite: a sum in a sum, x in x - x, 0 in a product.
+  // or take numbers to be finite: a sum in a sum, what is subtracted (one x of x - x), 0 in a product.
   bool hides(ScalarOp op, ValueId v, bool first) const {
-    return is_float(dtype(v)) && ((adds(op) && sums_[v]) || (op == ScalarOp::Sub && !first) || (op == ScalarOp::Mul && zeros_[v]));
+    if (!is_float(dtype(v))) return false;
+    return op == ScalarOp::Sub ? !first : (adds(op) && sums_[v]) || (op == ScalarOp::Mul && zeros_[v]);
   }
 
   Result<void> scalar(const ssa::Inst& i, ScalarOp op) {

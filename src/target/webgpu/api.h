@@ -86,6 +86,23 @@ struct ErrorCallbackInfo {
   void* user2 = nullptr;
 };
 
+struct InstanceExtras {  // of wgpu-native
+  Chained chain{nullptr, 0x00030004};
+  std::uint64_t backends = 0, flags = 0;
+  std::uint32_t d3d12_compiler = 0, gles_version = 0, gl_fence = 0;
+  Text dxc_path;
+  std::uint32_t shader_model = 0, d3d12_presentation = 0;
+  const void* creation_budget = nullptr;
+  const void* loss_budget = nullptr;
+  std::uint64_t display[4] = {};
+};
+struct InstanceDescriptor {
+  Chained* next = nullptr;
+  std::size_t features = 0;
+  const std::uint32_t* feature = nullptr;
+  const void* limits = nullptr;
+};
+
 struct EnumerateOptions {
   const Chained* next = nullptr;
   std::uint64_t backends = 0;

@@ -73,7 +73,7 @@ Result<std::shared_ptr<Device>> Device::open(int number) {
   const Found& found = all[static_cast<std::size_t>(number)];
   if (!found.facts.has_i64) return unsupported("no-device", "a WebGPU adapter without 64-bit integers in shaders").at(found.facts.name);
   std::shared_ptr<Device> device(new Device(WEFT_TRY(Session::begin(found))));
-  device->parameters_ = WEFT_TRY(device->session_->buffer(kUniform | kCopyTo, kParameterBytes));
+  device->parameters_ = WEFT_TRY(device->session_->buffer(kUniform | kCopyFrom | kCopyTo, kParameterBytes));
   return device;
 }
 
@@ -186,7 +186,7 @@ Result<void> Device::begin_pass() {
 // Where in the buffer of parameters these words will be.
 Result<std::uint64_t> Device::add_parameters(const std::vector<std::uint32_t>& words) {
   const std::uint64_t bytes = rounded(words.size() * sizeof(std::uint32_t), kUsualAlignment);
-  if (bytes > kParameterBytes) return unsupported("parameters", "a kernel of so many sizes on a WebGPU device");
+  if (bytes > kParameterBytes) return unsupported("buffers", "a kernel of so many sizes on a WebGPU device");
   if (parameter_bytes_.size() + bytes > kParameterBytes) WEFT_TRY(submit());
   const std::uint64_t at = parameter_bytes_.size();
   parameter_bytes_.resize(at + bytes);

@@ -24,7 +24,11 @@ Result<Library> open_library() {
   if (l.name == nullptr) return unsupported("no-webgpu", fmt::format("{} lacks wgpu" #name, path)).suggest(kInstall);
 #include "target/webgpu/functions.def"
 #undef FUNCTION
-  l.instance = l.CreateInstance(nullptr);
+  InstanceExtras extras;
+  extras.backends = kVulkanMetalAndD3d12;  // what looks for others, and so for a display, is left out
+  InstanceDescriptor wanted;
+  wanted.next = &extras.chain;
+  l.instance = l.CreateInstance(&wanted);
   if (l.instance == nullptr) return unsupported("no-webgpu", "wgpu-native makes no instance").suggest(kDriver);
   return l;
 }

@@ -1,19 +1,17 @@
-// Kernels of groups of threads printed as OpenCL C and run on PoCL: work groups, local memory, barriers. The interpreter
+// Kernels of groups of threads printed as text and run on devices: work groups, shared memory, barriers. The interpreter
 // runs the same kernel first and would refuse it for a race.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
 
-#include "codegen/text/opencl_run.h"
-#include "codegen/text/text.h"
+#include "codegen/text/run.h"
 #include "kernel/simt/lower.h"
 
 namespace weft::codegen::groups_test {
 namespace {
 
 using test::HostBuffer;
-using test::run_opencl;
 using tile::Builder;
 using tile::ValueId;
 
@@ -29,7 +27,13 @@ Machine device() {
   return m;
 }
 
-void compare(const tile::Function& program, std::vector<std::vector<float>> data, std::vector<std::int64_t> sizes, std::int64_t grid) {
+class GroupText : public test::OnDevices {
+ protected:
+  void compare(const tile::Function& program, std::vector<std::vector<float>> data, std::vector<std::int64_t> sizes, std::int64_t grid);
+};
+INSTANTIATE_TEST_SUITE_P(Of, GroupText, test::languages(), test::language);
+
+void GroupText::compare(const tile::Function& program, std::vector<std::vector<float>> data, std::vector<std::int64_t> sizes, std::int64_t grid) {
   const auto kernel = kernel::lower_simt(program, device());
   ASSERT_TRUE(kernel.ok()) << kernel.error().what();
   ASSERT_GT(kernel->threads, 1);
@@ -40,13 +44,13 @@ void compare(const tile::Function& program, std::vector<std::vector<float>> data
   ASSERT_TRUE(reference.ok()) << reference.error().what();
   std::vector<HostBuffer> buffers;
   for (auto& d : data) buffers.push_back({d.data(), d.size() * sizeof(float)});
-  const auto status = run_opencl(*kernel, buffers, sizes, grid);
+  const auto status = test::run_on(*target_, *kernel, buffers, sizes, grid);
   ASSERT_TRUE(status.ok()) << status.error().what();
   EXPECT_EQ(*status, 0);
   for (std::size_t b = 0; b < data.size(); ++b) {
     for (std::size_t i = 0; i < data[b].size(); ++i) {
       ASSERT_NEAR(data[b][i], expected[b][i], 1e-5 * std::max(1.0f, std::fabs(expected[b][i])))
-          << "element " << i << " of buffer " << b << "\n" << print_opencl(std::span(&*kernel, 1)).value();
+          << "element " << i << " of buffer " << b << "\n" << target_->print(std::span(&*kernel, 1)).value();
     }
   }
 }
@@ -61,7 +65,7 @@ ValueId flat(Builder& b, int rows, int cols) {
   return b.add(b.mul(b.iota(rows, 1, 0), b.constant_i64(cols)), b.iota(1, cols, 1));
 }
 
-TEST(OpenClGroups, ThroughLocalMemory) {
+TEST_P(GroupText, ThroughLocalMemory) {
   Builder b("reversed");
   const int x = b.add_buffer(kIn), y = b.add_buffer(kOut);
   const int t = b.add_buffer({DType::F32, ssa::Space::OnChip, true, true, 256});
@@ -71,7 +75,7 @@ TEST(OpenClGroups, ThroughLocalMemory) {
   compare(b.finish(), {numbers(256), numbers(256)}, {}, 1);
 }
 
-TEST(OpenClGroups, BarriersInALoop) {
+TEST_P(GroupText, BarriersInALoop) {
   Builder b("rotated");
   const int x = b.add_buffer(kIn), y = b.add_buffer(kOut);
   const int t = b.add_buffer({DType::F32, ssa::Space::OnChip, true, true, 128});
@@ -85,7 +89,7 @@ TEST(OpenClGroups, BarriersInALoop) {
 }
 
 // One row a program, any length: reductions over all threads in two loops, then the quotients.
-TEST(OpenClGroups, Softmax) {
+TEST_P(GroupText, Softmax) {
   Builder b("softmax");
   const int x = b.add_buffer(kIn), y = b.add_buffer(kOut);
   const ValueId n = b.size(b.add_size()), zero = b.constant_i64(0), step = b.constant_i64(128);
@@ -111,7 +115,7 @@ TEST(OpenClGroups, Softmax) {
   for (const std::int64_t length : {7, 300}) compare(f, {numbers(3 * length), numbers(3 * length)}, {length}, 3);
 }
 
-TEST(OpenClGroups, DotsAndTransposes) {
+TEST_P(GroupText, DotsAndTransposes) {
   Builder b("dot");
   const int x = b.add_buffer(kIn), w = b.add_buffer(kIn), y = b.add_buffer(kOut);
   const ValueId at = flat(b, 32, 64);
