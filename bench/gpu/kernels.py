@@ -134,7 +134,8 @@ PROBLEMS = {
 }
 # multiprocessors, GHz, GB/s, multiply-adds a cycle: of f32, of f16 by matrix units; KiB of shared memory
 GPUS = {"sm_80": (108, 1.41, 1555, 64, 1024, 164), "sm_90a": (132, 1.8, 3350, 128, 2048, 228), "sm_100a": (148, 1.9, 8000, 128, 4096, 228)}
-TENSOR = re.compile(r"\b(HMMA|IMMA|QMMA|HGMMA|IGMMA|QGMMA|UTCHMMA|UTCQMMA|FFMA)")
+UNITS = re.compile(r"\b(HMMA|IMMA|QMMA|HGMMA|IGMMA|QGMMA|UTCHMMA|UTCQMMA)")
+THREADS = re.compile(r"\bFFMA")
 
 
 def compile_triton(name, gpu):
@@ -155,15 +156,16 @@ def compile_triton(name, gpu):
 
 
 def main_loop(sass):
-    """Of the loop with the most products: products and other instructions, "none" when it has none."""
+    """Of the loop with the largest share of products, by matrix units if there are some: products and other instructions."""
     lines = [(int(at, 16), text) for at, text in re.findall(r"^\s+/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;", sass, re.M) if not text.startswith("NOP")]
     best = (0, 0)
+    kind = UNITS if UNITS.search(sass) else THREADS
     for at, text in lines:
         jump = re.search(r"\bBRA\b.*?(0x[0-9a-f]+)", text)
         if not jump or int(jump[1], 16) >= at:
             continue
         body = [t for a, t in lines if int(jump[1], 16) <= a <= at]
-        products = sum(bool(TENSOR.search(t)) for t in body)
+        products = sum(bool(kind.search(t)) for t in body)
         if products > 0 and (best[0] == 0 or products / len(body) > best[0] / sum(best)):
             best = (products, len(body) - products)
     return f"{best[0]} + {best[1]}" if best[0] else "none"

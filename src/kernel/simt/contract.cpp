@@ -7,12 +7,29 @@ namespace weft::kernel::simt {
 namespace {
 
 constexpr int kUnrolledSteps = 8;  // of a loop over steps
+constexpr int kRun = 4;            // of them, whose left operands are one access
 
 // Thread bits of a map from positions.
 LinearMap of_threads(const LinearMap& map, int register_bits) {
   std::vector<Bits> columns;
   for (int i = register_bits; i < map.inputs(); ++i) columns.push_back(map.column(i));
   return {map.outputs(), std::move(columns)};
+}
+
+// Bits of an offset that threads or the counter of steps set.
+Bits reached(const LinearMap& map, int register_bits, const std::vector<Bits>& steps, int counted_from) {
+  Bits bits = 0;
+  for (int i = register_bits; i < map.inputs(); ++i) bits |= map.column(i);
+  for (std::size_t i = static_cast<std::size_t>(counted_from); i < steps.size(); ++i) bits |= steps[i];
+  return bits;
+}
+
+// Whether runs of steps lie side by side, aligned.
+bool keeps_runs(const LinearMap& map, const std::vector<Bits>& steps) {
+  bool all = steps.size() >= 2 && steps[0] == 1 && steps[1] == 2;
+  for (std::size_t i = 2; i < steps.size(); ++i) all = all && steps[i] % kRun == 0;
+  for (int i = 0; i < map.inputs(); ++i) all = all && map.column(i) % kRun == 0;
+  return all;
 }
 
 }  // namespace
@@ -56,24 +73,34 @@ Value Lowering::dot(const Inst& inst) {
   tile::Type one_row = result, one_column = result;
   one_row.shape[0] = one_column.shape[1] = 1;
   const LinearMap a_of_step{a_offsets.outputs(), a_steps}, b_of_step{b_offsets.outputs(), b_steps};
-  // Step number k of those that start at the bases.
+  const int at_once = depth <= kUnrolledSteps ? depth : std::gcd(depth, kUnrolledSteps);
+  const int counted_from = at_once == depth ? steps : log2_floor(at_once);  // bits of a step's number that the loop counts
+  const Bits a_reached = reached(a_map, left.bits(Part::Register), a_steps, counted_from);
+  const Bits b_reached = reached(b_map, right.bits(Part::Register), b_steps, counted_from);
+  const int a_run = !s.padded_rows && at_once % kRun == 0 && keeps_runs(a_map, a_steps) ? kRun : 1;
+  const auto address = [&](const Lying& lies, ValueId base, Bits number, Bits reached) {
+    const ValueId moved = b_.scalar(ScalarOp::Xor, {base, b_.constant_i64(number & reached)});
+    return b_.add(lies.slot < 0 ? moved : b_.add(moved, lies.slot), b_.constant_i64(number & ~reached));
+  };
+  // Step number k of those that start at the bases; `lefts` has the scalars of a run of steps, by row.
+  std::vector<ValueId> lefts(static_cast<std::size_t>(s.rows));
   const auto step = [&](ValueId a_base, ValueId b_base, int k, std::vector<ValueId>& sums) {
-    const auto offset = [&](ValueId base, const LinearMap& of_step, Bits number) {
-      return b_.scalar(ScalarOp::Xor, {base, b_.constant_i64(of_step(static_cast<Bits>(k)) ^ number)});
-    };
-    const auto in_slot = [&](const Lying& lies, ValueId at) { return lies.slot < 0 ? at : b_.add(at, lies.slot); };
+    const auto number = static_cast<Bits>(k);
     std::vector<ValueId> rights;
     for (int i = 0; i < s.count; ++i) {
-      const ValueId at = offset(b_base, b_of_step, b_map(static_cast<Bits>(i) << vector));
-      rights.push_back(b_.cast(b_.load(b_buffer, in_slot(b_lies, at), s.lanes == 1 ? 0 : s.lanes, inside(one_row, 0, i)), result.dtype));
+      const ValueId at = address(b_lies, b_base, b_of_step(number) ^ b_map(static_cast<Bits>(i) << vector), b_reached);
+      rights.push_back(b_.cast(b_.load(b_buffer, at, s.lanes == 1 ? 0 : s.lanes, inside(one_row, 0, i)), result.dtype));
     }
     for (int row = 0; row < s.rows; ++row) {
-      const Bits number = static_cast<Bits>(row) << (count_bits + vector);
-      const ValueId scalar = b_.load(a_buffer, in_slot(a_lies, offset(a_base, a_of_step, a_map(number))), 0, inside(one_column, row, 0));
-      const ValueId lefts = splat(b_.cast(scalar, result.dtype), s.lanes);
+      ValueId& run = lefts[static_cast<std::size_t>(row)];
+      if (k % a_run == 0) {
+        const ValueId at = address(a_lies, a_base, a_of_step(number) ^ a_map(static_cast<Bits>(row) << (count_bits + vector)), a_reached);
+        run = b_.cast(b_.load(a_buffer, at, a_run == 1 ? 0 : a_run, inside(one_column, row, 0)), result.dtype);
+      }
+      const ValueId left = splat(a_run == 1 ? run : b_.extract(run, k % a_run), s.lanes);
       for (int i = 0; i < s.count; ++i) {
         ValueId& sum = sums[static_cast<std::size_t>(row * s.count + i)];
-        sum = accumulate(lefts, rights[static_cast<std::size_t>(i)], sum);
+        sum = accumulate(left, rights[static_cast<std::size_t>(i)], sum);
       }
     }
   };
@@ -81,7 +108,6 @@ Value Lowering::dot(const Inst& inst) {
   for (int row = 0; row < s.rows; ++row) {
     for (int i = 0; i < s.count; ++i) sums.push_back(at(acc, row, i));
   }
-  const int at_once = depth <= kUnrolledSteps ? depth : std::gcd(depth, kUnrolledSteps);
   const auto loop = b_.begin_for(b_.constant_i64(0), b_.constant_i64(depth), b_.constant_i64(at_once), sums);
   const ValueId a_from = b_.scalar(ScalarOp::Xor, {a_base, linear(a_of_step, loop.iv)});
   const ValueId b_from = b_.scalar(ScalarOp::Xor, {b_base, linear(b_of_step, loop.iv)});

@@ -80,6 +80,8 @@ Value Lowering::reduce(const Inst& inst, Combine combine) {
       results.push_back(b_.reduce(lane_combine(combine, result.dtype), combine_pairwise(b_, combine, std::move(parts))));
     }
     results = across(combine, std::move(results), 0, s.column_bits);
+    const int high = spread_.columns + spread_.rows;
+    results = across(combine, std::move(results), high, high + s.high_bits);
     return registers_value(result, s.rows, true, std::move(results));
   }
   for (int i = 0; i < s.count; ++i) {

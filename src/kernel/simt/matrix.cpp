@@ -40,6 +40,7 @@ Lowering::Reading Lowering::matrix_reading(const Inst& inst, int side) const {
   const int word = log2_floor(word_elements(type(operand).dtype));
   const int steps = log2_ceil(a.shape[1]), rows = log2_ceil(result.shape[0]), columns = log2_ceil(result.shape[1]);
   const int warps = spread_.threads - spread_.warp, own = spread_.rows;  // the lowest bits of a row are the thread's
+  const int high = share(result).high_bits;                              // and of a column's blocks the warp's
   Reading r;
   r.source = operand;
   if (deferred_.contains(operand)) r.source = defining_[operand]->operands[0], r.turned = true;
@@ -53,7 +54,7 @@ Lowering::Reading Lowering::matrix_reading(const Inst& inst, int side) const {
   const auto other = [&](int bit) { return axes.other(bit); };
   std::array<std::vector<Bits>, 3> bases;
   auto &registers = bases[0], &lanes = bases[1], &warp_bases = bases[2];
-  const int second = left ? own : kColumnBits;  // bit of the other axis that tells the two blocks of one load apart
+  const int second = left ? own : kColumnBits + high;  // bit of the other axis that tells the two blocks of one load apart
   const int block = word + kWordBits;           // of steps
   if (r.how == Reading::How::Elements) {
     append(registers, kLaneWords, block, step);
@@ -69,7 +70,12 @@ Lowering::Reading Lowering::matrix_reading(const Inst& inst, int side) const {
   append(registers, block, steps, step);
   const bool paired = r.how != Reading::How::Elements;
   append(registers, second + (paired ? 1 : 0), others, other);
-  if (left) append(warp_bases, kLaneRows, own, other);
+  if (left) {
+    append(warp_bases, kLaneRows, own, other);
+  } else {
+    warp_bases.resize(static_cast<std::size_t>(own - kLaneRows), 0);
+    append(warp_bases, kColumnBits, kColumnBits + high, other);
+  }
   warp_bases.resize(static_cast<std::size_t>(warps), 0);
   r.layout = axes.layout(std::move(bases));
   return r;

@@ -12,6 +12,8 @@ constexpr int kBankedBytes = 128;     // that the banks of shared memory serve a
 constexpr int kAccessBits = 128;      // the widest access of one thread
 constexpr int kProductBits = 4;       // log2 of a thread's accumulators of a product
 constexpr int kMostVectorBits = 2;
+constexpr int kWarpProductBits = 10;  // log2 of a warp's accumulators of a product by matrix units, at least
+constexpr int kLeastColumnBits = 4;   // log2 of its columns then, at least: two blocks of 8 are loaded at once
 
 // The widest dtype in memory or in a tile; i64 and bool mostly are indices and masks.
 int element_bits(const tile::Function& f) {
@@ -40,6 +42,21 @@ void find_main(const tile::Function& f, const ssa::Block& block, Main& found) {
     }
     for (const ssa::Block& region : inst.regions) find_main(f, region, found);
   }
+}
+
+// What is combined along a row, or multiplied on, should be one warp's.
+bool rows_stay_whole(const tile::Function& f, const ssa::Block& block, int* products = nullptr) {
+  int own = 0;
+  if (products == nullptr) products = &own;
+  for (const ssa::Inst& inst : block.insts) {
+    const auto op = static_cast<tile::Op>(inst.op);
+    if (op == tile::Op::Dot && ++*products > 1) return true;
+    if (tile::as_reduce(op) && inst.imm == 1 && f.type(inst.operands[0]).shape[0] > 1) return true;
+    for (const ssa::Block& region : inst.regions) {
+      if (rows_stay_whole(f, region, products)) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -78,8 +95,20 @@ Spread choose_spread(const tile::Function& function, const Machine& machine) {
   if (main.inst != nullptr && for_matrix_units(function, machine, *main.inst)) {
     s.matrix = true;
     s.vector = 1, s.columns = 2, s.warp = warp;
-    s.threads = std::min(most, warp + rows - log2_floor(16));  // two rows of each thread, at least
-    s.rows = s.threads - s.columns;
+    const int row_warps = rows - log2_floor(kMatrixRows);  // at most: two rows of each thread
+    if (rows_stay_whole(function, function.body)) {
+      s.threads = std::min(most, warp + row_warps);
+    } else {
+      // Warps side by side read less of the operands than warps below each other.
+      s.threads = std::min(most, std::max(warp + row_warps, warp + elements - kWarpProductBits));
+      const int warps = s.threads - warp;
+      const auto sides = [&](int high) { return (1 << (rows - warps + high)) + (1 << (columns - high)); };
+      for (int high = 0; high <= std::min(warps, columns - kLeastColumnBits); ++high) {
+        if (warps - high <= row_warps && (warps - s.high_columns > row_warps || sides(high) < sides(s.high_columns))) s.high_columns = high;
+      }
+      s.threads = std::min(s.threads, warp + row_warps + s.high_columns);
+    }
+    s.rows = s.threads - s.columns - s.high_columns;
     return s;
   }
   s.vector = std::min({vector, columns, std::max(0, elements - warp)});
@@ -96,7 +125,8 @@ Share share_of(const Spread& spread, const tile::Type& type) {
   s.lanes = 1 << vector;
   s.column_bits = std::min(spread.columns, columns - vector);
   s.row_bits = std::min(spread.rows, log2_ceil(type.shape[0]));
-  s.column_step = s.lanes << s.column_bits;
+  s.high_bits = std::min(spread.high_columns, columns - vector - s.column_bits);
+  s.column_step = s.lanes << (s.column_bits + s.high_bits);
   s.row_step = 1 << s.row_bits;
   s.count = (type.shape[1] + s.column_step - 1) / s.column_step;
   s.rows = (type.shape[0] + s.row_step - 1) / s.row_step;
@@ -114,11 +144,14 @@ Layout layout_of(const Spread& spread, const tile::Type& type) {
   const auto row = [&](int bit) { return Bits{1} << (columns + bit); };
   auto& registers = bases[static_cast<std::size_t>(Part::Register)];
   for (int i = 0; i < vector; ++i) registers.push_back(column(i));
-  for (int i = vector + share.column_bits; i < columns; ++i) registers.push_back(column(i));
+  for (int i = vector + share.column_bits + share.high_bits; i < columns; ++i) registers.push_back(column(i));
   for (int i = share.row_bits; i < rows; ++i) registers.push_back(row(i));
   for (int i = 0; i < spread.threads; ++i) {
-    const int r = i - spread.columns;
-    const Bits basis = i < spread.columns ? (i < share.column_bits ? column(vector + i) : 0) : r < share.row_bits ? row(r) : 0;
+    const int r = i - spread.columns, high = r - spread.rows;
+    Bits basis = 0;
+    if (r < 0) basis = i < share.column_bits ? column(vector + i) : 0;
+    else if (high < 0) basis = r < share.row_bits ? row(r) : 0;
+    else if (high < share.high_bits) basis = column(vector + share.column_bits + high);
     bases[static_cast<std::size_t>(i < spread.warp ? Part::Lane : Part::Warp)].push_back(basis);
   }
   return {{rows, columns}, std::move(bases)};

@@ -7,11 +7,13 @@
 
 namespace weft::kernel::simt {
 
-// All as numbers of bits. A thread's number is, from the lowest bit: column bits, row bits, and bits that say nothing.
+// All as numbers of bits. A thread's number is, from the lowest bit: column bits, row bits, high column bits, and bits that say
+// nothing.
 struct Spread {
   int vector = 0;   // neighbouring columns in one register
   int columns = 0;  // of the thread's number, for columns
   int rows = 0;     // ... for rows
+  int high_columns = 0;  // ... for columns again, above the rows' bits: of warps that have other columns of the same rows
   int threads = 0;
   int warp = 0;
   bool matrix = false;  // products are the warps' matrix units': pairs of columns, 4 lanes to 8 of them, then rows
@@ -28,6 +30,7 @@ struct Share {
   int rows = 1, count = 1, lanes = 1;
   int row_step = 1, column_step = 1;
   int row_bits = 0, column_bits = 0;  // of the thread's number that choose among rows and columns
+  int high_bits = 0;                  // the same among columns, above the rows'
   bool padded_rows = false, padded_columns = false;
   int registers() const { return rows * count; }
 };

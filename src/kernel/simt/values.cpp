@@ -49,9 +49,14 @@ ValueId Lowering::assemble(const std::vector<ValueId>& lanes) {
 }
 
 Sum Lowering::own_column(const Share& share) {
-  if (share.column_bits == 0) return math_.constant(0);
-  const ValueId lane = b_.scalar(ScalarOp::And, {b_.thread_id(), b_.constant_i64((1 << share.column_bits) - 1)});
-  return math_.scale(math_.term(lane, {1, 0, true, true}), share.lanes);
+  const auto part = [&](int from, int bits) {
+    const ValueId above = b_.scalar(ScalarOp::Shr, {b_.thread_id(), b_.constant_i64(from)});
+    return math_.term(b_.scalar(ScalarOp::And, {above, b_.constant_i64((1 << bits) - 1)}), {1, 0, true, true});
+  };
+  Sum column = math_.constant(0);
+  if (share.column_bits > 0) column = math_.scale(part(0, share.column_bits), share.lanes);
+  if (share.high_bits == 0) return column;
+  return math_.add(column, math_.scale(part(spread_.columns + spread_.rows, share.high_bits), share.lanes << share.column_bits));
 }
 
 Sum Lowering::own_row(const Share& share) {
@@ -135,7 +140,8 @@ ValueId Lowering::inside(const tile::Type& type, int row, int index) {
 }
 
 ValueId Lowering::owner(const Share& share) {
-  const std::int64_t used = ((std::int64_t{1} << share.column_bits) - 1) | ((std::int64_t{1} << share.row_bits) - 1) << spread_.columns;
+  const auto ones = [](int bits) { return (std::int64_t{1} << bits) - 1; };
+  const std::int64_t used = ones(share.column_bits) | ones(share.row_bits) << spread_.columns | ones(share.high_bits) << (spread_.columns + spread_.rows);
   const std::int64_t idle = ((std::int64_t{1} << spread_.threads) - 1) & ~used;
   if (idle == 0) return -1;
   const ValueId rest = b_.scalar(ScalarOp::And, {b_.thread_id(), b_.constant_i64(idle)});
