@@ -289,6 +289,7 @@ Dim min(const Dim& a, const Dim& b) { return extreme(DimAtomKind::Min, a, b); }
 bool operator==(const Dim& a, const Dim& b) {
   const DimPoly* p = DimPoly::of(a);
   const DimPoly* q = DimPoly::of(b);
+  if (p != nullptr && p == q) return true;
   if (p != nullptr && q != nullptr && p->hash != q->hash) return false;
   return compare(a, b) == 0;
 }

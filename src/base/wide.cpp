@@ -169,6 +169,9 @@ double int_to_float(DType t, std::int64_t value, bool is_unsigned, bool saturate
   if (t == DType::F64) {
     return is_unsigned ? static_cast<double>(static_cast<std::uint64_t>(value)) : static_cast<double>(value);
   }
+  if (t == DType::F32 && !saturate) {
+    return is_unsigned ? static_cast<float>(static_cast<std::uint64_t>(value)) : static_cast<float>(value);
+  }
   const bool negative = !is_unsigned && value < 0;
   const auto raw = static_cast<std::uint64_t>(value);
   const double magnitude = to_odd(negative ? 0 - raw : raw);

@@ -8,6 +8,7 @@
 #include "cli/table.h"
 #include "compile/tuned.h"
 #include "loop/lower/lower.h"
+#include "runtime/pool.h"
 #include "schedule/choices.h"
 
 namespace weft::cli {
@@ -59,6 +60,16 @@ void print_candidates(const schedule::Schedule& schedule) {
   if (shown > kShown) fmt::print("  and {} more\n", shown - kShown);
 }
 
+schedule::FirstCode first_code(const KernelSchedule& kernel) {
+  return schedule::first_code(kernel.uses * kernel.schedule.few.total(), kernel.schedule.instructions, runtime::decide_threads().threads);
+}
+
+std::string first_code_text(const KernelSchedule& kernel) {
+  const schedule::FirstCode first = first_code(kernel);
+  return fmt::format("made {} at first if it is not kept: quickly made, a run loses {} us and compiling saves {}",
+                     first.quick() ? "quickly" : "well", number_text(first.lost), number_text(first.saved));
+}
+
 }  // namespace
 
 Result<std::vector<KernelSchedule>> schedules_of(const graph::Graph& graph, const compiler::Options& options) {
@@ -101,6 +112,7 @@ void print_schedules(const std::vector<KernelSchedule>& kernels) {
     fmt::print("{}kernel {} {}{}: {}\n", k > 0 ? "\n" : "", k, kernel.group.name, uses, joined(kernel.group.origins, " + ", 6));
     fmt::print("  loops     {}\n", joined(loops_of(kernel.group)));
     fmt::print("  modelled  {} us\n", number_text(kernel.schedule.cost.total()));
+    fmt::print("  code      {:.0f} instructions, {}\n", kernel.schedule.instructions, first_code_text(kernel));
     fmt::print("  {}     {}\n", kernel.schedule.tuned ? "tuned" : "why  ", kernel.schedule.why);
     for (const schedule::Variant& variant : kernel.schedule.variants) {
       fmt::print("  {}: {}\n", guard_text(variant), schedule::print(variant.record));
@@ -116,6 +128,8 @@ std::string schedules_json(const std::vector<KernelSchedule>& kernels) {
     j["uses"] = kernel.uses;
     j["modelled_us"] = kernel.schedule.cost.total();
     j["modelled"] = cost_json(kernel.schedule.cost);
+    j["instructions"] = kernel.schedule.instructions;
+    j["made_quickly_at_first"] = first_code(kernel).quick();
     j["why"] = kernel.schedule.why;
     j["tuned"] = kernel.schedule.tuned;
     for (const schedule::Variant& variant : kernel.schedule.variants) {

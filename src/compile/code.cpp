@@ -30,11 +30,12 @@ std::int64_t code_size(const tile::Function& function, const ssa::Block& block) 
 }
 
 // Largest first, each to the part with the least to do. Which kernel is where depends on nothing but the kernels.
-std::vector<Code::Part> divided(const std::vector<std::int32_t>& kernels, const Tiles& tiles) {
+std::vector<Code::Part> divided(const std::vector<std::int32_t>& kernels, const Tiles& tiles, bool quick) {
   // An object costs about 1 ms before its first kernel; kernels dealt out by size are even enough in few parts.
   constexpr std::size_t kKernelsPerPart = 4, kFewParts = 2, kKernelsOfManyParts = 12, kMostParts = 16;
   const std::size_t few = std::min(kFewParts, kernels.size() / kKernelsPerPart);
   std::vector<Code::Part> parts(std::clamp<std::size_t>(std::max(few, kernels.size() / kKernelsOfManyParts), 1, kMostParts));
+  for (Code::Part& part : parts) part.quick = quick;
   std::vector<std::pair<std::int64_t, std::int32_t>> order;
   for (std::int32_t k : kernels) order.emplace_back(code_size(tiles[k], tiles[k].body), k);
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -73,7 +74,20 @@ Result<kernel::Function> lower_program(const tile::Function& program, const Mach
   return function;
 }
 
-Code::Code(Setup setup) : setup_(std::move(setup)), functions_(setup_.symbols.size()) {
+namespace {
+
+Code::Setup with_quick(Code::Setup setup) {
+  setup.quick.resize(setup.symbols.size(), 0);
+  return setup;
+}
+
+}  // namespace
+
+Code::Code(Setup setup)
+    : setup_(with_quick(std::move(setup))),
+      functions_(setup_.symbols.size()),
+      launches_(setup_.symbols.size()),
+      again_([this](std::int32_t kernel) { make_again(kernel); }) {
   for (auto& function : functions_) function.store(nullptr, std::memory_order_relaxed);
 }
 
@@ -107,6 +121,7 @@ Result<void> Code::compile(Part& part, const Tiles& tiles) const {
   for (const auto& function : functions) listed.push_back({&function, function.name});
   codegen::Options how;
   how.timing = &part.timing;
+  how.quick = part.quick;
   part.object = WEFT_TRY(codegen::compile_object(listed, codegen::target_for(setup_.machine), how));
   return {};
 }
@@ -114,7 +129,12 @@ Result<void> Code::compile(Part& part, const Tiles& tiles) const {
 Result<void> Code::begin(Batch& batch, std::vector<Job>& jobs) {
   if (batch.kernels.empty() || find_cached(batch)) return {};
   const std::shared_ptr<const Tiles> tiles = WEFT_TRY(setup_.tiles());
-  batch.parts = divided(batch.kernels, *tiles);
+  std::vector<std::int32_t> quick, well;
+  for (std::int32_t k : batch.kernels) (is_quick(k) ? quick : well).push_back(k);
+  for (const auto* some : {&well, &quick}) {
+    if (some->empty()) continue;
+    for (Part& part : divided(*some, *tiles, some == &quick)) batch.parts.push_back(std::move(part));
+  }
   for (Part& part : batch.parts) jobs.push_back([this, &part, tiles] { return compile(part, *tiles); });
   return {};
 }
@@ -154,10 +174,44 @@ Result<void> Code::finish(Batch& batch) {
   return {};
 }
 
+void Code::count(std::int32_t kernel) const {
+  const std::int32_t often = setup_.quick[kernel];
+  std::atomic<std::int32_t>& launches = launches_[kernel];
+  if (launches.load(std::memory_order_relaxed) > often) return;
+  if (launches.fetch_add(1, std::memory_order_relaxed) == often) again_.add(kernel);
+}
+
+void Code::settle() {
+  for (std::size_t k = 0; k < launches_.size(); ++k) {
+    const std::int32_t often = setup_.quick[k], launches = launches_[k].load(std::memory_order_relaxed);
+    if (often == 0 || launches == 0 || launches > often) continue;
+    if (launches_[k].exchange(often + 1, std::memory_order_relaxed) <= often) again_.add(static_cast<std::int32_t>(k));
+  }
+  again_.finish();
+}
+
+// Where that fails, the code that is there stays.
+void Code::make_again(std::int32_t kernel) {
+  try {
+    const auto tiles = setup_.tiles();
+    Part part;
+    part.kernels = {kernel};
+    if (!tiles.ok() || !compile(part, **tiles).ok()) return;
+    auto code = codegen::LoadedCode::load(std::span(&part.object, 1));
+    if (!code.ok()) return;
+    const auto function = code->lookup(setup_.symbols[kernel]);
+    if (!function.ok()) return;
+    std::lock_guard<std::mutex> lock(mutex_);
+    loaded_.push_back(std::move(*code));
+    functions_[kernel].store(*function, std::memory_order_release);
+  } catch (const std::exception&) {
+  }
+}
+
 std::vector<std::int32_t> Code::missing(std::span<const std::int32_t> kernels) const {
   std::vector<std::int32_t> result;
   for (std::int32_t k : kernels) {
-    if (function(k) == nullptr) result.push_back(k);
+    if (functions_[k].load(std::memory_order_acquire) == nullptr) result.push_back(k);
   }
   std::sort(result.begin(), result.end());
   result.erase(std::unique(result.begin(), result.end()), result.end());

@@ -12,6 +12,7 @@
 #include "base/machine.h"
 #include "codegen/llvm/codegen.h"
 #include "compile/jobs.h"
+#include "compile/worker.h"
 #include "kernel/kernel.h"
 #include "runtime/cache.h"
 #include "runtime/kernel_code.h"
@@ -44,6 +45,8 @@ class Code final : public runtime::KernelCode {
     int jobs = 1;
     bool cache = true;
     bool load = true;                  // false: it is for another CPU
+    // By kernel: after how many launches of code that was made quickly it is made well; 0, or none said: well at once.
+    std::vector<std::int32_t> quick;
     // Where the tile programs are, or how they are made again when they come from the cache.
     std::function<Result<std::shared_ptr<const Tiles>>()> tiles;
   };
@@ -55,6 +58,7 @@ class Code final : public runtime::KernelCode {
     codegen::Object object;
     codegen::Timing timing;
     double kernel_ms = 0;
+    bool quick = false;
   };
   struct Batch {
     std::vector<std::int32_t> kernels;
@@ -66,9 +70,13 @@ class Code final : public runtime::KernelCode {
   Result<void> finish(Batch& batch);
 
   Result<void> require(std::span<const std::int32_t> kernels) override;
+  // Asked for before each launch of a kernel that was made quickly.
   runtime::KernelFn function(std::int32_t kernel) const override {
+    if (is_quick(kernel)) count(kernel);
     return functions_[kernel].load(std::memory_order_acquire);
   }
+  bool is_quick(std::int32_t kernel) const { return setup_.quick[kernel] > 0; }  // at first: it may be made well by now
+  void settle();  // what was made quickly and launched is made well when this returns
 
   const std::vector<std::string>& symbols() const { return setup_.symbols; }
   const std::string& key() const { return setup_.key; }
@@ -80,6 +88,8 @@ class Code final : public runtime::KernelCode {
   bool find_cached(Batch& batch) const;
   Result<void> compile(Part& part, const Tiles& tiles) const;
   std::vector<std::int32_t> missing(std::span<const std::int32_t> kernels) const;
+  void count(std::int32_t kernel) const;
+  void make_again(std::int32_t kernel);
 
   const Setup setup_;
   const runtime::Cache cache_;
@@ -88,6 +98,8 @@ class Code final : public runtime::KernelCode {
   mutable std::mutex mutex_;
   std::vector<codegen::LoadedCode> loaded_;
   CodeTimes times_;
+  mutable std::vector<std::atomic<std::int32_t>> launches_;  // by kernel, of those made quickly
+  mutable Worker again_;                                     // makes them well; the last to be made, the first to go
 };
 
 }  // namespace weft::compiler

@@ -52,14 +52,24 @@ Result<void> KernelSet::add(const std::vector<const loop::Group*>& groups, const
   };
   std::deque<Fresh> fresh;
   std::set<std::string> known;
+  std::vector<std::string> keys;
   for (const loop::Group* group : groups) {
-    std::string key = loop::print_alike(*group);
-    if (groups_.count(key) == 0 && known.insert(key).second) fresh.push_back({group, std::move(key), {}});
+    const std::string& key = keys.emplace_back(loop::print_alike(*group));
+    if (groups_.count(key) == 0 && known.insert(key).second) fresh.push_back({group, key, {}});
   }
   std::vector<Job> jobs;
   for (Fresh& f : fresh) jobs.push_back([this, &f, &facts] { return make(*f.group, f.key, facts, f.made); });
   WEFT_TRY(run_jobs(jobs, threads()));
   for (Fresh& f : fresh) enrol(*f.group, f.key, std::move(f.made));
+  for (const std::string& key : keys) {
+    const ReadyGroup& made = groups_.at(key);
+    for (const ReadyGroup::Variant& variant : made.variants) {
+      Use& use = uses_[variant.kernel];
+      ++use.launches;
+      use.run_us += made.schedule.few.total();
+      use.instructions = std::max(use.instructions, made.schedule.instructions);
+    }
+  }
   return {};
 }
 
@@ -148,6 +158,7 @@ int KernelSet::add_tile(tile::Function function, std::string text, const std::st
   entries_.push_back(std::move(entry));
   tiles_->push_back(std::move(function));
   alone_.push_back(alone);
+  uses_.emplace_back();
   always_.push_back(knob_text(Knob::Variants) == "all");
   return it->second;
 }
@@ -190,6 +201,21 @@ Result<void> KernelSet::dump_code() {
   return {};
 }
 
+std::vector<std::int32_t> KernelSet::made_quickly() const {
+  constexpr std::int32_t kRuns = 4;  // what was asked for so often will be asked for again
+  std::vector<std::int32_t> quick(entries_.size(), 0);
+  const std::string& how = knob_text(Knob::FirstCode);
+  const bool kept = options_.cache && !runtime::Cache().directory().empty();
+  if (kept || !options_.load || how == "best") return quick;  // entries of the cache are for many runs
+  for (std::size_t k = 0; k < quick.size(); ++k) {
+    const Use& use = uses_[k];
+    // Who asked for one thread gets no second one, which would make the code well while the first runs it.
+    const bool sooner = threads() > 1 && schedule::first_code(use.run_us, use.instructions, threads()).quick();
+    if (sooner || how == "quick") quick[k] = kRuns * std::max(1, use.launches);
+  }
+  return quick;
+}
+
 Result<void> KernelSet::prepare(std::vector<Job>& jobs) {
   if (options_.target) return tiles_->empty() ? Result<void>() : build_for_target();
   WEFT_TRY(dump_code());
@@ -200,6 +226,7 @@ Result<void> KernelSet::prepare(std::vector<Job>& jobs) {
   setup.jobs = threads();
   setup.cache = options_.cache;
   setup.load = options_.load;
+  setup.quick = made_quickly();
   setup.tiles = [tiles = std::shared_ptr<const Tiles>(tiles_)]() -> Result<std::shared_ptr<const Tiles>> { return tiles; };
   code_ = std::make_shared<Code>(std::move(setup));
   for (std::int32_t k = 0; k < size(); ++k) {
@@ -211,7 +238,9 @@ Result<void> KernelSet::prepare(std::vector<Job>& jobs) {
 Result<void> KernelSet::finish() {
   if (!code_) return {};
   WEFT_TRY(code_->finish(batch_));
-  for (std::int32_t k : batch_.kernels) entries_[k].fn = code_->function(k);
+  for (std::int32_t k : batch_.kernels) {
+    if (!code_->is_quick(k)) entries_[k].fn = code_->function(k);
+  }
   const CodeTimes times = code_->times();
   report_.kernel_ms = times.kernel_ms;
   report_.emit_ms = times.emit_ms;

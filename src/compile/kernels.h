@@ -71,6 +71,7 @@ class KernelSet {
   int add_tile(tile::Function function, std::string text, const std::string& name, bool alone);
   Result<std::vector<kernel::Function>> lower_all();
   Result<void> dump_code();
+  std::vector<std::int32_t> made_quickly() const;  // by kernel, as in Code::Setup
 
   const Options& options_;
   const Machine machine_;
@@ -80,6 +81,11 @@ class KernelSet {
   std::shared_ptr<Tiles> tiles_ = std::make_shared<Tiles>();
   std::vector<bool> always_;                  // by kernel: whether every run takes it
   std::vector<bool> alone_;                   // by kernel: one thread runs a program, though the machine has groups
+  struct Use {
+    std::int32_t launches = 0;                // of one run
+    double run_us = 0, instructions = 0;      // modelled: of these launches, and of the code
+  };
+  std::vector<Use> uses_;                     // by kernel
   std::vector<runtime::KernelEntry> entries_;
   runtime::CacheKey key_;
   Code::Batch batch_;

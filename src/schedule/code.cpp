@@ -11,6 +11,8 @@ namespace {
 constexpr double kPerStatement = 6, kPerLoop = 8, kPerKernel = 40;  // addresses, counters, the frame
 constexpr double kCompileUs = 8;   // of an instruction
 constexpr double kRuns = 3000;     // what compiling should have paid for itself in
+constexpr double kQuickUs = 3.5;   // of an instruction, when made quickly
+constexpr double kQuickSlower = 4; // times as long as code that is made well: 1.5 for pointwise kernels to 4 for products
 
 class Counter {
  public:
@@ -89,5 +91,9 @@ double instructions(const Analysis& analysis, const Machine& machine, const Reco
 }
 
 double code_share(double instructions) { return instructions * kCompileUs / kRuns; }
+
+FirstCode first_code(double run, double instructions, int threads) {
+  return {(kQuickSlower - 1) * run, (kCompileUs - kQuickUs) * instructions / std::max(1, threads)};
+}
 
 }  // namespace weft::schedule

@@ -74,6 +74,8 @@ struct Candidate {
 struct Schedule {
   std::vector<Variant> variants;  // first match wins; at most four; all ask for the same maps
   Cost cost;                      // of the last variant, at the sizes' likely values
+  Cost few;                       // of it, where sizes are not known and small; else the same
+  double instructions = 0;        // of its code
   std::string why;                // one line for people
   std::vector<Candidate> candidates;  // what was considered for the last variant, the cheapest first; when asked for
   bool tuned = false;             // it is the request's choice, not the cheapest
@@ -87,6 +89,16 @@ struct Request {
 // The candidates keep the order in which sums are added: all of them give the same bits, but for products of bf16 that a
 // matrix unit adds up.
 Schedule schedule(const loop::Group& group, const Machine& machine, const DimFacts& facts, const Request& request = {});
+
+// A kernel's first code. Made quickly it is there in half the time and takes several times as long to run: it comes first
+// where a run loses less by it than compiling saves, and is made anew, well, when runs take it again and again.
+struct FirstCode {
+  double lost = 0, saved = 0;  // microseconds: of a run, and of compiling
+  bool quick() const { return lost < saved; }
+};
+// `run`: modelled microseconds of all launches of one run, `few` where sizes are not known, which are a batch of one most
+// often; compiling has as many threads.
+FirstCode first_code(double run, double instructions, int threads);
 
 // What a record of the group costs at the sizes that the facts leave, likely ones where they leave several.
 Cost cost(const loop::Group& group, const Machine& machine, const DimFacts& facts, const Record& record);

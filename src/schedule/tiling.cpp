@@ -45,6 +45,8 @@ class Chooser {
     if (tiler_.outer() && !g_.loops[*tiler_.product().rows].extent.is_const()) few_rows(s, best.choice);
     s.variants.push_back({std::nullopt, best.candidate.record});
     s.cost = best.candidate.cost;
+    s.few = best.candidate.few;
+    s.instructions = best.candidate.instructions;
     s.why = fmt::format("{}: {}", tiler_.kind(best.candidate.record), print(best.candidate.record));
     if (const int n = stages(m_, a_, best.candidate.record); n > 1) s.why += fmt::format("; {} blocks of operands at once", n);
     if (request.candidates) {

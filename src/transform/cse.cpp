@@ -13,7 +13,7 @@ using graph::ValueId;
 Result<Graph> merge_equal(const Graph& graph, const PassOptions&) {
   struct Seen {
     const graph::Node* node;
-    std::vector<ValueId> operands, results;
+    std::vector<ValueId> operands;
   };
   // One table per graph that is copied: regions are rewritten in between.
   std::map<const Graph*, std::multimap<std::uint64_t, Seen>> tables;
@@ -28,11 +28,13 @@ Result<Graph> merge_equal(const Graph& graph, const PassOptions&) {
            auto [begin, end] = seen.equal_range(hash);
            for (auto it = begin; it != end; ++it) {
              const Seen& s = it->second;
-             if (s.node->op == c.node.op && s.operands == operands && s.node->attrs == c.node.attrs) return s.results;
+             if (s.node->op != c.node.op || s.operands != operands || s.node->attrs != c.node.attrs) continue;
+             std::vector<ValueId> results;
+             for (ValueId v : s.node->results) results.push_back(c.values[v]);
+             return results;
            }
-           std::vector<ValueId> results = c.builder.nodes(c.node.op, c.operands, c.node.attrs);
-           seen.emplace(hash, Seen{&c.node, std::move(operands), results});
-           return results;
+           seen.emplace(hash, Seen{&c.node, std::move(operands)});
+           return std::nullopt;
          })
       .run(graph);
 }

@@ -36,7 +36,7 @@ struct Unit {
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> module;
 
-  Result<void> emit(std::span<const Entry> entries, const TargetDesc& target, bool verify);
+  Result<void> emit(std::span<const Entry> entries, const TargetDesc& target, const Options& options);
   std::string run_codegen(llvm::CodeGenFileType kind);
 };
 
@@ -66,8 +66,8 @@ Isa isa_of(const llvm::TargetMachine& machine, const TargetDesc& target) {
   return isa;
 }
 
-Result<void> Unit::emit(std::span<const Entry> entries, const TargetDesc& target, bool verify) {
-  machine = WEFT_TRY(make_target_machine(target));
+Result<void> Unit::emit(std::span<const Entry> entries, const TargetDesc& target, const Options& options) {
+  machine = WEFT_TRY(make_target_machine(target, options.quick));
   context.setDiscardValueNames(false);
   module = std::make_unique<llvm::Module>("weft", context);
   module->setTargetTriple(machine->getTargetTriple());
@@ -80,7 +80,7 @@ Result<void> Unit::emit(std::span<const Entry> entries, const TargetDesc& target
     WEFT_TRY(Emitter(*module, builder, isa, *entry.function).run(entry.symbol));
   }
   if (!isa.groups) add_note(*module, target.machine);
-  if (!verify) return {};
+  if (!options.verify) return {};
   std::string text;
   llvm::raw_string_ostream stream(text);
   if (llvm::verifyModule(*module, &stream)) return internal_error("llvm refuses the module: " + text);
@@ -114,10 +114,10 @@ Result<void> check_undefined(const std::string& bytes) {
   return {};
 }
 
-Result<Object> compile_one(std::span<const Entry> entries, const TargetDesc& target, bool verify, Timing& timing) {
+Result<Object> compile_one(std::span<const Entry> entries, const TargetDesc& target, const Options& options, Timing& timing) {
   Stopwatch emit;
   Unit unit;
-  WEFT_TRY(unit.emit(entries, target, verify));
+  WEFT_TRY(unit.emit(entries, target, options));
   timing.emit_ms += emit.ms();
   Stopwatch codegen;
   const std::string bytes = unit.run_codegen(llvm::CodeGenFileType::ObjectFile);
@@ -128,7 +128,9 @@ Result<Object> compile_one(std::span<const Entry> entries, const TargetDesc& tar
 
 Result<std::string> emit_text(std::span<const Entry> entries, const TargetDesc& target, bool assembly) {
   Unit unit;
-  WEFT_TRY(unit.emit(entries, target, true));
+  Options options;
+  options.verify = true;
+  WEFT_TRY(unit.emit(entries, target, options));
   if (assembly) return unit.run_codegen(llvm::CodeGenFileType::AssemblyFile);
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -154,7 +156,7 @@ Result<std::string> ptx(std::span<const kernel::Function> kernels, const Machine
 
 Result<Object> compile_object(std::span<const Entry> entries, const TargetDesc& target, const Options& options) {
   Timing timing;
-  auto object = WEFT_TRY(compile_one(entries, target, options.verify, timing));
+  auto object = WEFT_TRY(compile_one(entries, target, options, timing));
   if (options.timing) {
     options.timing->emit_ms += timing.emit_ms;
     options.timing->codegen_ms += timing.codegen_ms;

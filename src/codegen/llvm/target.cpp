@@ -120,7 +120,7 @@ TargetDesc target_for(const Machine& machine) {
   return result;
 }
 
-Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const TargetDesc& desc) {
+Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const TargetDesc& desc, bool quick) {
   initialize_llvm();
   const llvm::Triple triple(desc.triple);
   if (triple.getArch() != llvm::Triple(host_target().triple).getArch()) initialize_other(triple);
@@ -130,9 +130,11 @@ Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const TargetDes
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // only fma where the kernel says fma
   options.FunctionSections = false;
+  // Elsewhere LLVM's quick selection does not know all vectors.
+  const auto level = quick && triple.isX86() ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Less;
   std::unique_ptr<llvm::TargetMachine> machine(
       target->createTargetMachine(triple, desc.cpu, desc.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
-                                  llvm::CodeGenOptLevel::Less));
+                                  level));
   if (!machine) return internal_error("no target machine for " + desc.triple);
   return machine;
 }

@@ -12,6 +12,6 @@ class TargetMachine;
 namespace weft::codegen {
 
 void initialize_llvm();  // idempotent; before anything else of LLVM
-Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const TargetDesc& target);
+Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const TargetDesc& target, bool quick = false);
 
 }  // namespace weft::codegen

@@ -12,15 +12,28 @@ Tensor as_codes(const Tensor& t) {
 
 bool packed(DType t) { return bits(t) < 8 && !is_string(t); }
 
-template <class T>
-void copy_row(const T* in, std::int64_t base, const AxisTable& table, const T* fill, T* out) {
-  const std::size_t n = table.size();
-  if (n > 1 && table[1] == table[0] + 1 && table[n - 1] == table[0] + static_cast<std::int64_t>(n) - 1 &&
-      std::is_sorted(table.begin(), table.end()) && table[0] != kFill) {
-    std::copy_n(in + base + table[0], n, out);
-    return;
+enum class Row : std::uint8_t { Run, Same, Any };  // elements that follow each other, one again and again, any
+
+Row kind_of(const AxisTable& table) {
+  if (table.empty() || std::count(table.begin(), table.end(), kFill) > 0) return Row::Any;
+  bool run = true, same = true;
+  for (std::size_t j = 1; j < table.size(); ++j) {
+    run = run && table[j] == table[j - 1] + 1;
+    same = same && table[j] == table[j - 1];
   }
-  for (std::size_t j = 0; j < n; ++j) out[j] = table[j] == kFill ? *fill : in[base + table[j]];
+  return run ? Row::Run : same ? Row::Same : Row::Any;
+}
+
+template <class T>
+void copy_row(const T* in, const AxisTable& table, Row kind, const T* fill, T* out) {
+  const std::size_t n = table.size();
+  if (kind == Row::Run) {
+    std::copy_n(in + table[0], n, out);
+  } else if (kind == Row::Same) {
+    std::fill_n(out, n, in[table[0]]);
+  } else {
+    for (std::size_t j = 0; j < n; ++j) out[j] = table[j] == kFill ? *fill : in[table[j]];
+  }
 }
 
 template <class T>
@@ -32,6 +45,7 @@ void copy_tables(const T* in, const std::vector<AxisTable>& tables, const T* fil
   Sizes outer;
   for (std::size_t a = 0; a + 1 < tables.size(); ++a) outer.push_back(static_cast<std::int64_t>(tables[a].size()));
   const AxisTable& row = tables.back();
+  const Row kind = kind_of(row);
   Sizes index(outer.size(), 0);
   do {
     std::int64_t base = 0;
@@ -44,7 +58,7 @@ void copy_tables(const T* in, const std::vector<AxisTable>& tables, const T* fil
     if (filled) {
       std::fill_n(out, row.size(), *fill);
     } else {
-      copy_row(in, base, row, fill, out);
+      copy_row(in + base, row, kind, fill, out);
     }
     out += row.size();
   } while (next_index(index, outer));

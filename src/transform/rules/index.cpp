@@ -128,12 +128,13 @@ Answer constant_of_equals(const RewriteContext& c) {
   if (c.node.op != GOp::Constant) return std::nullopt;
   const Tensor& data = c.node.attrs.data(Attr::Data);
   if (data.rank() == 0 || data.size() < 1 || is_string(data.dtype()) || bits(data.dtype()) < 8) return std::nullopt;
+  // Of equal elements the order does not matter: they are looked at where they lie.
   const std::size_t width = static_cast<std::size_t>(bits(data.dtype())) / 8;
-  const char* bytes = static_cast<const char*>(data.bytes());
+  const char* bytes = static_cast<const char*>(data.deferred() ? data.deferred()->data : data.bytes());
   for (std::int64_t i = 1; i < data.size(); ++i) {
     if (!std::equal(bytes, bytes + width, bytes + static_cast<std::size_t>(i) * width)) return std::nullopt;
   }
-  Tensor one = Tensor::view_anywhere(data.dtype(), {}, data.bytes(), std::make_shared<Tensor>(data));
+  Tensor one = Tensor::view_anywhere(data.dtype(), {}, bytes, std::make_shared<Tensor>(data));
   return c.builder.broadcast_in(c.builder.constant(std::move(one)), result_type(c).shape, {});
 }
 
