@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace weft::graph {
 namespace {
 
 void declare_symbols(const Shape& shape, DimFacts& facts) {
+  if (is_static(shape)) return;
   std::set<std::string> symbols;
   for (const Dim& d : shape) d.collect_symbols(symbols);
   for (const std::string& s : symbols) {
@@ -67,13 +70,18 @@ Result<NodeId> Graph::add_node(Op op, std::vector<ValueId> operands, Attrs attrs
 
   const auto id = static_cast<NodeId>(nodes_.size());
   Node node{op, std::move(operands), {}, std::move(attrs), std::move(regions), std::move(origin)};
+  // The symbols of a shape that a value has are declared.
+  const auto declare = [&](const std::vector<ValueId>& values, const Shape& shape) {
+    const auto has = [&](ValueId v) { return values_[v].type.shape == shape; };
+    if (std::none_of(values.begin(), values.end(), has)) declare_symbols(shape, facts);
+  };
   for (Type& type : *inferred) {
-    declare_symbols(type.shape, facts);
+    declare(node.operands, type.shape);
     node.results.push_back(static_cast<ValueId>(values_.size()));
     values_.push_back({std::move(type), id, static_cast<int>(node.results.size()) - 1, ""});
   }
   for (const auto& [key, value] : node.attrs.all()) {
-    if (const auto* dims = std::get_if<Shape>(&value)) declare_symbols(*dims, facts);
+    if (const auto* dims = std::get_if<Shape>(&value)) declare(node.results, *dims);
   }
   nodes_.push_back(std::move(node));
   return id;

@@ -42,6 +42,21 @@ Result<Types> infer_family(const InferInput& in) {
   return internal_error("an op of no family");
 }
 
+// Sizes of operands were looked at when those were made.
+bool of_operands(const InferInput& in, const Dim& size) {
+  for (const Type& t : in.operands) {
+    for (const Dim& d : t.shape) {
+      if (d == size) return true;
+    }
+  }
+  return false;
+}
+
+bool negative(const InferInput& in, const Dim& size) {
+  if (size.is_const()) return size.value() < 0;
+  return !of_operands(in, size) && known_negative(in.facts, size);
+}
+
 }  // namespace
 
 Result<Types> infer(const InferInput& in) {
@@ -52,7 +67,7 @@ Result<Types> infer(const InferInput& in) {
              "inference disagrees with the op table");
   for (const Type& t : types) {
     for (const Dim& d : t.shape) {
-      if (known_negative(in.facts, d)) {
+      if (negative(in, d)) {
         return infer_error(in, "negative-size", "a result would have a negative size")
             .found(str(t));
       }
