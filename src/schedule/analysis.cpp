@@ -166,6 +166,14 @@ double Analysis::value(const Dim& d, std::int64_t unknown) const {
   return static_cast<double>(std::min(v.ok() ? *v : unknown, kMost));
 }
 
+std::vector<const Leaf*> Analysis::terms(const Leaf& product) const {
+  std::vector<const Leaf*> found;
+  for (const Leaf& leaf : leaves) {
+    if (leaf.product && leaf.stmt->id == product.stmt->id && leaf.loops == product.loops) found.push_back(&leaf);
+  }
+  return found;
+}
+
 bool Analysis::encloses(LoopId loop, const Leaf& leaf) const {
   return std::find(leaf.loops.begin(), leaf.loops.end(), loop) != leaf.loops.end();
 }

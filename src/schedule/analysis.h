@@ -65,6 +65,8 @@ struct Analysis {
   double likely(const Dim& d) const { return value(d, unknown); }
   double least(const Dim& d) const { return value(d, 1); }
   bool encloses(LoopId loop, const Leaf& leaf) const;
+  // The terms of one sum that a step of a product's loops adds: the products added to its local there, itself included.
+  std::vector<const Leaf*> terms(const Leaf& product) const;
 
   static constexpr std::int64_t kLikely = 128, kFew = 8;  // what a size counts as of which only a range is known
 

@@ -171,11 +171,11 @@ bool tileable(const Analysis& a, LoopId loop) {
 bool packable(const Analysis& a, const Access& access, LoopId loop) {
   const loop::Param& p = a.group.params[access.param];
   if (!p.constant || access.store || p.map.panel > 0) return false;
-  int uses = 0;
   for (const Leaf& leaf : a.leaves) {
-    uses += static_cast<int>(
-        std::count_if(leaf.accesses.begin(), leaf.accesses.end(),
-                      [&](const Access& other) { return other.param == access.param; }));
+    const bool elsewhere = std::any_of(leaf.accesses.begin(), leaf.accesses.end(), [&](const Access& other) {
+      return other.param == access.param && other.at != access.at;
+    });
+    if (elsewhere) return false;
   }
   bool found = false;
   for (std::size_t i = 0; i < access.at.size(); ++i) {
@@ -186,7 +186,7 @@ bool packable(const Analysis& a, const Access& access, LoopId loop) {
       return false;
     }
   }
-  return found && uses == 1;
+  return found;
 }
 
 }  // namespace weft::schedule

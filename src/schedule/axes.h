@@ -22,7 +22,7 @@ bool tileable(const Analysis& a, LoopId loop);
 bool turns(const Analysis& a, const Leaf& leaf, const Access& access, LoopId rows);
 
 // A constant parameter whose storage a schedule may choose so that `loop` is contiguous: the loop
-// is one of its coordinates, and this is its only access.
+// is one of its coordinates, and it is accessed nowhere else.
 bool packable(const Analysis& a, const Access& access, LoopId loop);
 
 }  // namespace weft::schedule

@@ -203,6 +203,7 @@ class Model {
     }
     double cycles = 0;
     for (const Access& access : leaf.accesses) {
+      if (loaded_before(leaf, access)) continue;
       double times = 1, seen = 1;
       for (LoopId l : leaf.loops) {
         seen *= steps(l);
@@ -218,6 +219,18 @@ class Model {
       cycles += one * std::max(distinct, 1.0 / written_out) * std::min(1.0, times * written_out / trips);
     }
     return cycles;
+  }
+
+  // By an earlier term of the same sum.
+  bool loaded_before(const Leaf& leaf, const Access& access) const {
+    if (!leaf.product) return false;
+    for (const Leaf* term : a_.terms(leaf)) {
+      if (term == &leaf) break;
+      for (const Access& other : term->accesses) {
+        if (other.param == access.param && other.at == access.at) return true;
+      }
+    }
+    return false;
   }
 
   // Rows of the tile that an access has elements for.

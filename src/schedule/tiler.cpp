@@ -184,15 +184,28 @@ void Tiler::plan_product(Record& r, const Choice& c) const {
   if (t > 1) r.loops[*product_.rows] = {0, t, false, 1};
 }
 
+// What the product's terms read that is the same for all lanes, each place once.
+std::vector<const Access*> Tiler::read_by_rows() const {
+  std::vector<const Access*> found;
+  for (const Leaf* term : a_.terms(*product_.leaf)) {
+    for (const Access& access : term->accesses) {
+      const auto same = [&](const Access* other) { return other->param == access.param && other->at == access.at; };
+      if (access.strides[product_.lanes] == Stride::None && std::none_of(found.begin(), found.end(), same)) found.push_back(&access);
+    }
+  }
+  return found;
+}
+
 int Tiler::most_rows(LoopId rows) const {
   if (m_.has_groups()) return kGroupVector;
   int most = kMostRows;
-  for (const Access& access : product_.leaf->accesses) {
-    if (access.strides[rows] == Stride::None) continue;
-    const Dim stride = loop::address(g_, access.param, access.at).coefficient(rows);
+  const std::vector<const Access*> operands = read_by_rows();
+  for (const Access* access : operands) {
+    if (access->strides[rows] == Stride::None) continue;
+    const Dim stride = loop::address(g_, access->param, access->at).coefficient(rows);
     if (!stride.is_const() || stride.is(0)) continue;
-    const std::int64_t bytes = std::abs(stride.value()) * bits(g_.params[access.param].dtype) / 8;
-    most = std::min(most, cached_rows(m_, bytes));
+    const std::int64_t bytes = std::abs(stride.value()) * access->bytes;
+    most = std::min(most, std::max(1, cached_rows(m_, bytes) / static_cast<int>(operands.size())));
   }
   return most;
 }
@@ -201,14 +214,22 @@ int Tiler::most_rows(LoopId rows) const {
 void Tiler::words(Record& r) const {
   if (m_.has_groups()) return;
   for (const Leaf& leaf : a_.leaves) {
-    const LoopId lane = lane_of(leaf);
-    if (leaf.word == 0 || lane < 0 || g_.loops[lane].kind != LoopKind::Parallel || leaf.lhs[lane] == leaf.rhs[lane]) continue;
-    const std::vector<bool>& in_lanes = leaf.lhs[lane] ? leaf.lhs : leaf.rhs;
-    const bool rows_apart = std::all_of(leaf.loops.begin(), leaf.loops.end(), [&](LoopId l) {
-      return r.loops[l].axis != 0 || (g_.loops[l].kind == LoopKind::Parallel && !in_lanes[l]);
+    if (leaf.word == 0) continue;
+    const LoopId word = leaf.loops.back();
+    r.loops[word].in_word = std::all_of(a_.leaves.begin(), a_.leaves.end(), [&](const Leaf& x) {
+      return !a_.encloses(word, x) || (x.loops.back() == word && takes_words(r, x));
     });
-    r.loops[leaf.loops.back()].in_word = rows_apart && words_lie_ready(r, leaf, lane);
   }
+}
+
+bool Tiler::takes_words(const Record& r, const Leaf& leaf) const {
+  const LoopId lane = lane_of(leaf);
+  if (leaf.word == 0 || lane < 0 || g_.loops[lane].kind != LoopKind::Parallel || leaf.lhs[lane] == leaf.rhs[lane]) return false;
+  const std::vector<bool>& in_lanes = leaf.lhs[lane] ? leaf.lhs : leaf.rhs;
+  const bool rows_apart = std::all_of(leaf.loops.begin(), leaf.loops.end(), [&](LoopId l) {
+    return r.loops[l].axis != 0 || (g_.loops[l].kind == LoopKind::Parallel && !in_lanes[l]);
+  });
+  return rows_apart && words_lie_ready(r, leaf, lane);
 }
 
 // Groups of threads read the operands of several steps at once, and share them: the innermost long loop of those that
@@ -216,11 +237,8 @@ void Tiler::words(Record& r) const {
 void Tiler::deepen(Record& r) const {
   if (!m_.has_groups() || !product_.leaf || !product_.outer || !products_.empty()) return;
   const Leaf& leaf = *product_.leaf;
-  const std::vector<bool>&in_lanes = leaf.lhs[product_.lanes] ? leaf.lhs : leaf.rhs, &in_rows = leaf.lhs[product_.lanes] ? leaf.rhs : leaf.lhs;
-  for (LoopId l : leaf.loops) {
-    if (r.loops[l].axis == 0 && (g_.loops[l].kind != LoopKind::Parallel || in_lanes[l])) return;
-    if (r.loops[l].axis == 1 && in_rows[l]) return;
-  }
+  const std::vector<const Leaf*> terms = a_.terms(leaf);
+  if (std::any_of(terms.begin(), terms.end(), [&](const Leaf* term) { return !takes_depth(r, *term); })) return;
   double rows = 1, lanes = r.loops[product_.lanes].tile;
   for (LoopId l : leaf.loops) {
     if (r.loops[l].axis == 0) rows = r.loops[l].tile;
@@ -229,13 +247,15 @@ void Tiler::deepen(Record& r) const {
   for (std::size_t i = leaf.loops.size(); i-- > 0;) {
     const LoopId l = leaf.loops[i];
     if (g_.loops[l].kind != LoopKind::Reduce || r.loops[l].axis >= 0) break;
-    const bool alone = std::all_of(a_.leaves.begin(), a_.leaves.end(), [&](const Leaf& x) { return &x == &leaf || !a_.encloses(l, x); });
+    const bool alone = std::all_of(a_.leaves.begin(), a_.leaves.end(), [&](const Leaf& x) {
+      return !a_.encloses(l, x) || std::find(terms.begin(), terms.end(), &x) != terms.end();
+    });
     if (!alone) break;
     if (a_.extents[l] < kLeastDepth) continue;
     int depth = static_cast<int>(std::min<double>(kDepth, std::bit_floor(static_cast<unsigned>(a_.extents[l]))));
     const Dim& extent = g_.loops[l].extent;
     while (depth > kLeastDepth && extent.is_const() && extent.value() % depth != 0) depth /= 2;
-    while (depth > kLeastDepth && depth * (rows + lanes) > kThreadStaged * threads) depth /= 2;
+    while (depth > kLeastDepth && depth * (rows + lanes) * static_cast<double>(terms.size()) > kThreadStaged * threads) depth /= 2;
     r.loops[l].depth = depth;
     return;
   }
@@ -255,6 +275,17 @@ void Tiler::use_unit(Record& r) const {
   const int lanes = r.loops[product_.lanes].tile, products = rows / kTileRows * (lanes / kTileRows);
   const bool whole = rows % kTileRows == 0 && lanes % kTileRows == 0;
   if (whole && products + (rows + lanes) / kTileRows <= kTileRegisters) r.loops[unit_loop(a_, *product_.leaf)].depth = kTileWords;
+}
+
+// Whether a product's operands are a tile with the rows and one with the lanes.
+bool Tiler::takes_depth(const Record& r, const Leaf& leaf) const {
+  const LoopId lane = lane_of(leaf);
+  if (leaf.lhs[lane] == leaf.rhs[lane]) return false;
+  const std::vector<bool>&in_lanes = leaf.lhs[lane] ? leaf.lhs : leaf.rhs, &in_rows = leaf.lhs[lane] ? leaf.rhs : leaf.lhs;
+  return std::all_of(leaf.loops.begin(), leaf.loops.end(), [&](LoopId l) {
+    if (r.loops[l].axis == 0) return g_.loops[l].kind == LoopKind::Parallel && !in_lanes[l];
+    return r.loops[l].axis != 1 || !in_rows[l];
+  });
 }
 
 bool Tiler::fits_on_chip(const Record& r) const {
@@ -291,31 +322,34 @@ bool Tiler::words_lie_ready(const Record& r, const Leaf& leaf, LoopId lane) cons
 // Panels as wide as the tile for a constant operand that runs over the lanes; inside, the reduce
 // loops in their order.
 void Tiler::pack(Record& r, int panel) const {
-  for (const Access& access : product_.leaf->accesses) {
-    if (access.strides[product_.lanes] == Stride::None || !packable(a_, access, product_.lanes))
-      continue;
-    loop::StorageMap& map = r.maps[access.param];
-    std::vector<std::pair<std::size_t, int>> order;  // depth of the coordinate's loop, axis
-    for (std::size_t i = 0; i < access.at.size(); ++i) {
-      const loop::Expr& e = g_.expr(access.at[i]);
-      if (e.op == loop::Op::Index && e.id == product_.lanes) {
-        map.panel_axis = static_cast<int>(i);
-        continue;
-      }
-      const auto& loops = product_.leaf->loops;
-      if (product_.leaf->word > 0 && e.op == loop::Op::Index && e.id == loops.back()) map.inner = static_cast<int>(i);
-      const std::size_t depth =
-          e.op == loop::Op::Index
-              ? std::find(loops.begin(), loops.end(), e.id) - loops.begin() + 1
-              : 0;
-      order.emplace_back(depth, static_cast<int>(i));
-    }
-    std::stable_sort(order.begin(), order.end(),
-                     [](const auto& x, const auto& y) { return x.first < y.first; });
-    for (const auto& [depth, axis] : order) map.order.push_back(axis);
-    map.order.push_back(map.panel_axis);
-    map.panel = panel;
+  for (const Leaf* term : a_.terms(*product_.leaf)) {
+    for (const Access& access : term->accesses) pack(r, panel, access);
   }
+}
+
+void Tiler::pack(Record& r, int panel, const Access& access) const {
+  loop::StorageMap& map = r.maps[access.param];
+  if (map.panel > 0 || access.strides[product_.lanes] == Stride::None || !packable(a_, access, product_.lanes)) return;
+  std::vector<std::pair<std::size_t, int>> order;  // depth of the coordinate's loop, axis
+  for (std::size_t i = 0; i < access.at.size(); ++i) {
+    const loop::Expr& e = g_.expr(access.at[i]);
+    if (e.op == loop::Op::Index && e.id == product_.lanes) {
+      map.panel_axis = static_cast<int>(i);
+      continue;
+    }
+    const auto& loops = product_.leaf->loops;
+    if (product_.leaf->word > 0 && e.op == loop::Op::Index && e.id == loops.back()) map.inner = static_cast<int>(i);
+    const std::size_t depth =
+        e.op == loop::Op::Index
+            ? std::find(loops.begin(), loops.end(), e.id) - loops.begin() + 1
+            : 0;
+    order.emplace_back(depth, static_cast<int>(i));
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& x, const auto& y) { return x.first < y.first; });
+  for (const auto& [depth, axis] : order) map.order.push_back(axis);
+  map.order.push_back(map.panel_axis);
+  map.panel = panel;
 }
 
 // A long sum under lanes of its own runs in several partial sums: they hide the addition's latency, and each rounds
@@ -360,7 +394,8 @@ void Tiler::unroll(Record& r) const {
     if (leaf.stmt->kind != Stmt::Kind::Update) continue;
     const int lanes = std::max(1, m_.vector_bits / element_bits(a_, leaf));
     const bool in_word = !leaf.loops.empty() && r.loops[leaf.loops.back()].in_word;
-    double vectors = in_word ? 1 : static_cast<double>(leaf.operations), steps = 1;
+    const double terms = leaf.product ? static_cast<double>(a_.terms(leaf).size()) : 1;
+    double vectors = in_word ? terms : terms * static_cast<double>(leaf.operations), steps = 1;
     for (LoopId l : leaf.loops) {
       if (r.loops[l].axis >= 0) vectors *= r.loops[l].axis == 1 ? std::ceil(1.0 * r.loops[l].tile / lanes) : r.loops[l].tile;
     }
@@ -424,7 +459,9 @@ double Tiler::cached_row_steps(const Record& r, const Choice& c) const {
   if (!outer() || !c.rows) return 1;
   const Leaf& leaf = *product_.leaf;
   const std::vector<bool>& on = leaf.lhs[product_.lanes] ? leaf.rhs : leaf.lhs;
-  double bytes = r.loops[*c.rows].tile * (leaf.word > 0 ? 4.0 / leaf.word : 4.0);
+  double element = 0;
+  for (const Access* access : read_by_rows()) element += access->bytes;
+  double bytes = r.loops[*c.rows].tile * std::max(element, leaf.word > 0 ? 4.0 / leaf.word : 4.0);
   for (LoopId l : leaf.loops) {
     if (on[l] && g_.loops[l].kind == LoopKind::Reduce) bytes *= a_.extents[l];
   }

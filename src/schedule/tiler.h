@@ -49,6 +49,7 @@ class Tiler {
   void find_products();
   Product product_of(const Leaf& leaf) const;
   bool is_outer(const Leaf& leaf, LoopId r, LoopId lane) const;
+  std::vector<const Access*> read_by_rows() const;
   void plan_lanes(LoopPlan& plan, LoopId l, const Choice& c) const;
   void plan_product(Record& r, const Choice& c) const;
   void plan_other_product(Record& r, const Product& product) const;
@@ -56,9 +57,12 @@ class Tiler {
   void words(Record& r) const;
   void deepen(Record& r) const;
   void use_unit(Record& r) const;
+  bool takes_words(const Record& r, const Leaf& leaf) const;
   bool words_lie_ready(const Record& r, const Leaf& leaf, LoopId lane) const;
+  bool takes_depth(const Record& r, const Leaf& leaf) const;
   double most(LoopId l) const;
   void pack(Record& r, int panel) const;
+  void pack(Record& r, int panel, const Access& access) const;
   void split_sums(Record& r) const;
   void equal_accumulators(Record& r) const;
   void unroll(Record& r) const;

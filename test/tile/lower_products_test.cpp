@@ -66,6 +66,105 @@ TEST(Lower, DotEmitsDot) {
   EXPECT_EQ(s.variants.back().record.maps[1].panel, s.variants.back().record.loops[1].tile);
 }
 
+// Sums of products: each step adds a term of all of them. Two read the same panel, two the same rows.
+constexpr const char* kSum = R"(group "dot"
+  param p0: input TYPE[M, K]
+  param p1: input TYPE[M, K]
+  param p2: input TYPE[K, N] const
+  param p3: input TYPE[K, N] const
+  param p4: input TYPE[K, N]
+  param p5: output f32[M, N]
+  parallel i0: M { parallel i1: N {
+    local t0: f32 = f32(0)
+    reduce i2: K {
+      update t0 sum= cast.f32(p0[i0, i2]) * cast.f32(p2[i2, i1])
+      update t0 sum= cast.f32(p1[i0, i2]) * cast.f32(p2[i2, i1])
+      update t0 sum= cast.f32(p0[i0, i2]) * cast.f32(p3[i2, i1])
+      update t0 sum= cast.f32(p1[i0, i2]) * cast.f32(p4[i2, i1])
+    }
+    store p5[i0, i1] = max(t0, f32(0))
+  } })";
+
+std::string sum_of(std::string text, const char* dtype) {
+  if (std::string(dtype) == "f32") {
+    for (std::size_t at; (at = text.find("cast.f32")) != std::string::npos;) text.erase(at, 8);
+  }
+  for (std::size_t at; (at = text.find("TYPE")) != std::string::npos;) text.replace(at, 4, dtype);
+  return text;
+}
+
+TEST(Lower, SumOfDots) {
+  for (const char* dtype : {"f32", "bf16"}) {
+    for (int m : {1, 5, 15}) {
+      for (int n : {1, 33}) check(replace(sum_of(kSum, dtype), {{"M", m}, {"N", n}, {"K", 20}}).c_str(), {}, 0, m == 5 ? 0.001 : 0);
+    }
+    std::string dynamic = replace(sum_of(kSum, dtype), {{"N", 40}, {"K", 9}});
+    for (std::size_t at; (at = dynamic.find('M')) != std::string::npos;) dynamic.replace(at, 1, "n");
+    for (int n : {0, 1, 6, 29}) check(dynamic.c_str(), {{"n", n}});
+  }
+  check(replace(sum_of(kSum, "bf16"), {{"M", 3}, {"N", 17}, {"K", 200}}).c_str());  // several partial sums
+}
+
+TEST(Lower, SumOfDotsIsTiledAndPackedAlike) {
+  auto g = loop::parse(replace(sum_of(kSum, "f32"), {{"M", 40}, {"N", 64}, {"K", 20}}));
+  ASSERT_TRUE(g.ok()) << g.error().what();
+  const auto s = schedule::schedule(*g, machine(512, 32), {});
+  const Record& r = s.variants.back().record;
+  EXPECT_EQ(r.maps[2].panel, r.loops[1].tile) << s.why;
+  EXPECT_EQ(r.maps[3], r.maps[2]) << s.why;
+  const auto lowered = lower(*g, r);
+  ASSERT_TRUE(lowered.ok());
+  const std::string text = ssa::print(lowered->function);
+  std::size_t dots = 0;
+  for (std::size_t at = 0; (at = text.find("= dot ", at)) != std::string::npos; ++at) ++dots;
+  EXPECT_EQ(dots % 4, 0u) << text;
+  EXPECT_GT(dots, 0u) << text;
+  EXPECT_EQ(text.find("= mul f32"), std::string::npos) << text;
+}
+
+TEST(Lower, SumOfDotsWhoseSidesChange) {
+  check(R"(group "dot"
+  param p0: input f32[9, 40]
+  param p1: input f32[40, 33] const
+  param p2: input f32[33, 40]
+  param p3: input f32[40, 9] const
+  param p4: output f32[9, 33]
+  parallel i0: 9 { parallel i1: 33 {
+    local t0: f32 = f32(0)
+    reduce i2: 40 {
+      update t0 sum= p0[i0, i2] * p1[i2, i1]
+      update t0 sum= p2[i1, i2] * p3[i2, i0]
+    }
+    store p4[i0, i1] = t0
+  } })");
+}
+
+// One sum is of bytes in words, the other one is not: neither takes words.
+TEST(Lower, SumOfDotsOfBytes) {
+  const char* text = R"(group "dot"
+  param p0: input u8[7, 20]
+  param p1: input i8[5, 4, 40] const
+  param p2: input RIGHT[5, 4, 40] const
+  param p3: output i32[7, 40]
+  parallel i0: 7 { parallel i1: 40 {
+    local t0: i32 = i32(0)
+    reduce i2: 5 { reduce i3: 4 {
+      update t0 sum= cast.i32(p0[i0, i2 * 4 + i3]) * cast.i32(p1[i2, i3, i1])
+      update t0 sum= cast.i32(p0[i0, i2 * 4 + i3]) * cast.i32(p2[i2, i3, i1])
+    } }
+    store p3[i0, i1] = t0
+  } })";
+  for (const char* right : {"i8", "u8"}) {
+    std::string one = text;
+    one.replace(one.find("RIGHT"), 5, right);
+    check(one.c_str());
+    auto g = loop::parse(one);
+    ASSERT_TRUE(g.ok()) << g.error().what();
+    const auto s = schedule::schedule(*g, machine(512, 32), {});
+    EXPECT_EQ(s.variants.back().record.loops[3].in_word, std::string(right) == "i8") << s.why;
+  }
+}
+
 // Bytes in words: the weights' axis of 4 lies inside their panels.
 constexpr const char* kByteDot = R"(group "dot"
   param p0: input LEFT[M, 20]

@@ -1,4 +1,4 @@
-// Dot, convolution and window reductions, each with the elementwise chain that follows it.
+// Dots, sums of dots, convolutions and window reductions, each with the elementwise chain that follows it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -78,7 +78,8 @@ int word_of(const EmitContext& c, const Node& node, const Dim& depth) {
   return steps == 2 && !(c.pairs && weights) ? 0 : steps;
 }
 
-Term dot_term(const EmitContext& c, Reader& r, const Node& node, const std::vector<ExprId>& at) {
+// `steps`: the loops of an equal sum that the term joins.
+Term dot_term(const EmitContext& c, Reader& r, const Node& node, const std::vector<ExprId>& at, const Nest* steps = nullptr) {
   const auto& g = r.graph();
   const auto& lb = node.attrs.ints(Attr::LhsBatch);
   const auto& rb = node.attrs.ints(Attr::RhsBatch);
@@ -92,11 +93,12 @@ Term dot_term(const EmitContext& c, Reader& r, const Node& node, const std::vect
   for (std::int64_t axis : lc) contracted.push_back(lhs[axis]);
   int word = lc.empty() ? 0 : word_of(c, node, contracted.back());
   if (contracted.empty() || contracted.back().is(word)) word = 0;
+  if (steps) word = steps->at.size() > lc.size() ? steps_in_word(g.type(node.operands[0]).dtype, g.type(node.operands[1]).dtype, term.dtype) : 0;
   if (word > 0) {
     contracted.back() = floor_div(contracted.back(), Dim(word));
     contracted.push_back(word);
   }
-  term.reduce = make_nest(r.group(), LoopKind::Reduce, contracted);
+  term.reduce = steps ? *steps : make_nest(r.group(), LoopKind::Reduce, contracted);
   std::vector<ExprId> l(lhs.size(), -1), q(rhs.size(), -1);
   for (std::size_t k = 0; k < lb.size(); ++k) l[lb[k]] = q[rb[k]] = at[k];
   for (std::size_t k = 0; k < lc.size(); ++k) l[lc[k]] = q[rc[k]] = term.reduce.at[k];
@@ -279,9 +281,16 @@ std::vector<Step> emit_contraction(const EmitContext& context, const Unit& unit)
   LocalId sum = group.add_local(term.dtype);
   Scalar start = identity(term.combine, term.dtype);
   ExprId init = is_float(term.dtype) ? group.constant(term.dtype, start.f) : group.constant_i64(start.i, term.dtype);
+  std::vector<Stmt> updates{update_stmt(sum, term.combine, term.value)};
+  for (std::size_t k = 1; k < unit.sum.dots.size(); ++k) {
+    const Node& dot = g.node(unit.sum.dots[k]);
+    reader.note(dot);
+    updates.push_back(update_stmt(sum, term.combine, dot_term(context, reader, dot, space.at, &term.reduce).value));
+  }
+  for (graph::NodeId add : unit.sum.adds) reader.note(g.node(add));
   std::vector<Stmt> body{local_stmt(sum, init)};
-  for (Stmt& s : around(term.reduce, {update_stmt(sum, term.combine, term.value)})) body.push_back(std::move(s));
-  reader.bind(seed.results[0], space.at, group.local(sum));
+  for (Stmt& s : around(term.reduce, std::move(updates))) body.push_back(std::move(s));
+  reader.bind(unit.sum.dots.empty() ? seed.results[0] : unit.sum.total, space.at, group.local(sum));
   for (Stmt& s : store_outputs(reader, unit, space.at)) body.push_back(std::move(s));
   group.body = around(space, std::move(body));
   step.args = reader.args();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/likely.h"
@@ -99,6 +100,7 @@ class Planner {
 
   FusionPlan run() {
     if (attention_) claim_attention();
+    find_sums();
     for (NodeId n = 0; n < static_cast<NodeId>(g_.nodes().size()); ++n) {
       Part part = part_of(g_, g_.node(n));
       if (plan_.unit_of[n] >= 0) continue;
@@ -253,12 +255,21 @@ class Planner {
   }
 
   void grow(NodeId seed, UnitKind kind) {
-    Unit unit{kind, seed, {seed}, {}, {}, {}, 0};
+    const auto sum = sum_of_.find(seed);
+    if (sum != sum_of_.end()) seed = sum->second.dots.front();
+    Unit unit{kind, seed, {seed}};
     std::set<NodeId> members{seed};
+    ValueId result = g_.node(seed).results[0];
+    if (sum != sum_of_.end()) {
+      unit.sum = sum->second;
+      members.insert(unit.sum.dots.begin(), unit.sum.dots.end());
+      members.insert(unit.sum.adds.begin(), unit.sum.adds.end());
+      result = unit.sum.total;
+    }
     std::set<NodeId> best = members;
     double best_bytes = bytes(escaping(members));
     // Candidates in topological order: users of members.
-    std::set<NodeId> candidates(users_[g_.node(seed).results[0]].begin(), users_[g_.node(seed).results[0]].end());
+    std::set<NodeId> candidates(users_[result].begin(), users_[result].end());
     int body = 0;
     while (!candidates.empty() && members.size() < kMaxUnitNodes) {
       NodeId n = *candidates.begin();
@@ -305,6 +316,15 @@ class Planner {
     plan_.units.push_back(std::move(unit));
   }
 
+  // Of what attention leaves.
+  void find_sums() {
+    for (const DotSum& sum : find_dot_sums(g_, users_, is_output_)) {
+      const auto taken = [&](NodeId n) { return plan_.unit_of[n] >= 0; };
+      if (std::any_of(sum.dots.begin(), sum.dots.end(), taken) || std::any_of(sum.adds.begin(), sum.adds.end(), taken)) continue;
+      for (NodeId dot : sum.dots) sum_of_.emplace(dot, sum);
+    }
+  }
+
   // Attention is claimed first and whole.
   void claim_attention() {
     for (NodeId n = 0; n < static_cast<NodeId>(g_.nodes().size()); ++n) {
@@ -324,7 +344,7 @@ class Planner {
         log("fusion", fmt::format("attention at {}: {}{}", named(n), plan.block > 0 ? "one kernel; " : "not claimed: ", why));
       }
       if (plan.block == 0) continue;
-      Unit unit{UnitKind::Attention, found->qk, found->nodes, g_.node(n).results, {}, *found, plan.block};
+      Unit unit{UnitKind::Attention, found->qk, found->nodes, {}, g_.node(n).results, {}, *found, plan.block};
       for (NodeId m : unit.nodes) plan_.unit_of[m] = static_cast<int>(plan_.units.size());
       plan_.units.push_back(std::move(unit));
     }
@@ -548,6 +568,7 @@ class Planner {
   const Graph& g_;
   const AttentionChooser& attention_;
   FusionPlan plan_;
+  std::map<NodeId, DotSum> sum_of_;  // by each of its dots
   std::vector<std::vector<NodeId>> users_;
   std::vector<bool> is_output_;
   std::vector<bool> rounded_;  // by value: read by products, in fewer bits than it was made in

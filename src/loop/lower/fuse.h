@@ -1,8 +1,8 @@
 // Fusion: which nodes become one kernel, and which values get bytes. Decided on the graph, before any loop is written.
 //
 // Values of elementwise, movement and gather nodes cost little to compute again, so a consumer may read *through* them.
-// A unit is a set of nodes that one kernel computes: a contraction (dot, convolution, window) with the elementwise
-// chain after it, the reductions over one row space with everything between and after them, or attention. Two things are weighed
+// A unit is a set of nodes that one kernel computes: a contraction (dot, convolution, window) or a sum of dots with the
+// elementwise chain after it, the reductions over one row space with everything between and after them, or attention. Two things are weighed
 // in bytes that cross memory: storing a value costs one write and one read per reader, reading through costs the reads
 // of what it is made of, once per reader.
 #pragma once
@@ -13,6 +13,7 @@
 
 #include "graph/graph.h"
 #include "loop/lower/attention.h"
+#include "loop/lower/dot_sums.h"
 
 namespace weft::loop {
 
@@ -22,8 +23,9 @@ struct Unit {
   UnitKind kind;
   graph::NodeId seed = -1;
   std::vector<graph::NodeId> nodes;        // in topological order, the seed first
-  std::vector<graph::ValueId> outputs;     // members' values that are used outside
-  std::vector<graph::NodeId> pads;         // constant padding of members' values, stored where it belongs at once
+  DotSum sum = {};                         // of a contraction that begins as one; the seed is its first dot
+  std::vector<graph::ValueId> outputs = {};  // members' values that are used outside
+  std::vector<graph::NodeId> pads = {};    // constant padding of members' values, stored where it belongs at once
   Attention attention = {};                // of that kind
   std::int64_t attention_block = 0;        // keys that are walked over at a time
 };

@@ -87,15 +87,13 @@ const Lowerer::Depends& Lowerer::depends(ExprId id) {
 
 void Lowerer::forget(const std::set<LocalId>& locals, const std::set<ParamId>& params) {
   if (locals.empty() && params.empty()) return;
-  for (auto& frame : frames_) {
-    for (auto it = frame.begin(); it != frame.end();) {
-      const Depends& d = depends(it->first);
-      const bool stale =
-          std::any_of(locals.begin(), locals.end(), [&](LocalId l) { return d.locals[l]; }) ||
-          std::any_of(params.begin(), params.end(), [&](ParamId p) { return d.params[p]; });
-      it = stale ? frame.erase(it) : std::next(it);
-    }
-  }
+  const auto stale = [&](ExprId e) {
+    const Depends& d = depends(e);
+    return std::any_of(locals.begin(), locals.end(), [&](LocalId l) { return d.locals[l]; }) ||
+           std::any_of(params.begin(), params.end(), [&](ParamId p) { return d.params[p]; });
+  };
+  for (auto& frame : frames_) std::erase_if(frame, [&](const auto& known) { return stale(known.first); });
+  std::erase_if(tiles_along_, [&](const auto& known) { return stale(known.first.first); });
 }
 
 std::optional<ValueId> Lowerer::known(ExprId id) const {

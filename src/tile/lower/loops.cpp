@@ -34,12 +34,14 @@ void Lowerer::enter(LoopId id, ValueId base, bool masked) {
   active_[id] = a;
   stack_.push_back(id);
   frames_.emplace_back();
+  tiles_along_.clear();
 }
 
 void Lowerer::leave(LoopId id) {
   frames_.pop_back();
   stack_.pop_back();
   active_[id].reset();
+  tiles_along_.clear();
 }
 
 const Lowerer::Effects& Lowerer::effects(const Stmt& s) {
@@ -136,7 +138,7 @@ namespace {
 
 constexpr std::int64_t kChain = 256;  // terms of one float sum before a new partial sum starts
 
-// How many terms a step of the loop adds, and whether all it does is add floats to locals.
+// How many terms a step of the loop adds to a local, and whether all it does is add floats to locals.
 struct Sums {
   bool only = true;
   bool known = true;
@@ -145,6 +147,12 @@ struct Sums {
 };
 
 void look_for_sums(const loop::Group& g, const schedule::Record& r, const std::vector<Stmt>& body, Sums& sums) {
+  std::map<LocalId, std::int64_t> added;
+  std::int64_t most = 1;
+  for (const Stmt& inner : body) {
+    if (inner.kind == Stmt::Kind::Update) most = std::max(most, ++added[inner.id]);
+  }
+  sums.terms *= most;
   for (const Stmt& inner : body) {
     const bool adds = inner.kind == Stmt::Kind::Update && inner.combine == Combine::Sum && is_float(g.locals[inner.id]);
     const bool reduces = inner.kind == Stmt::Kind::Loop && g.loops[inner.id].kind == loop::LoopKind::Reduce;

@@ -278,12 +278,13 @@ bool Lowerer::over_lanes(ExprId e) {
 
 // An expression where the loop's variable is a tile of indices.
 ValueId Lowerer::along(LoopId loop, ValueId index, ExprId e, int rows, int columns) {
+  if (const auto it = tiles_along_.find({e, index}); it != tiles_along_.end()) return it->second;
   const ValueId before = std::exchange(active_[loop]->index, index);
   frames_.emplace_back();
   const ValueId v = eval(e);
   frames_.pop_back();
   active_[loop]->index = before;
-  return as(v, Type::tile(g_.expr(e).dtype, rows, columns));
+  return tiles_along_[{e, index}] = as(v, Type::tile(g_.expr(e).dtype, rows, columns));
 }
 
 std::optional<LoopId> Lowerer::deep_loop() const {

@@ -144,6 +144,7 @@ class Lowerer {
   bool any_tile_ = false;
   LoopId apart_ = -1;  // rows that are being finished one by one
   std::vector<std::map<ExprId, ValueId>> frames_;
+  std::map<std::pair<ExprId, ValueId>, ValueId> tiles_along_;  // by the tile of indices: of the step that is being made
   std::vector<Depends> depends_;
   std::map<ExprId, loop::Linear> addresses_;
   std::map<LoopId, Effects> effects_;
