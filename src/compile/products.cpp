@@ -23,8 +23,8 @@ Group product_group(const ProductShape& s, ProductForm form) {
   g.name = "product";
   const bool pairs = form == ProductForm::Pairs;
   const DType narrow = form == ProductForm::Wide ? DType::F32 : DType::BF16;
-  const Dim words = pairs ? Dim(s.depth / 2) : Dim(s.depth);
-  loop::Param x{loop::Role::Input, pairs ? DType::BF16 : DType::F32, {s.rows, s.depth}, {}, false};
+  const Dim words = pairs ? s.words : s.depth, depth = pairs ? 2 * s.words : s.depth;
+  loop::Param x{loop::Role::Input, pairs ? DType::BF16 : DType::F32, {s.rows, depth}, {}, false};
   loop::Param w{loop::Role::Input, narrow, pairs ? Shape{words, 2, s.lanes} : Shape{words, s.lanes}, {}, true};
   loop::Param y{loop::Role::Output, DType::F32, {s.rows, s.lanes}, {}, false};
   const auto px = g.add_param(x), pw = g.add_param(w), py = g.add_param(y);
@@ -53,7 +53,7 @@ ProductChoice choose(const ProductShape& s, const Machine& m, const DimFacts& fa
   const double wide = modelled(s, ProductForm::Wide, m, facts);
   double least = wide / kWorth;
   for (const ProductForm form : {ProductForm::Pairs, ProductForm::Weights}) {
-    if (form == ProductForm::Pairs && (!s.pairs || m.dot2s() == 0)) continue;
+    if (form == ProductForm::Pairs && (s.words == 0 || m.dot2s() == 0)) continue;
     const double time = modelled(s, form, m, facts);
     if (time >= least) continue;
     least = time;
@@ -67,7 +67,7 @@ ProductChoice choose(const ProductShape& s, const Machine& m, const DimFacts& fa
 transform::ProductChooser product_chooser(const Machine& machine) {
   auto known = std::make_shared<std::map<std::string, ProductChoice>>();
   return [machine, known](const ProductShape& s, const DimFacts& facts) {
-    std::string key = s.rows.str() + " " + std::to_string(s.depth) + " " + std::to_string(s.lanes) + (s.pairs ? " in pairs" : "");
+    std::string key = s.rows.str() + " " + std::to_string(s.depth) + " " + std::to_string(s.lanes) + " " + std::to_string(s.words);
     for (const std::string& symbol : s.rows.symbols()) {
       const SymbolRange range = facts.range(Dim::symbol(symbol));
       key += " " + symbol + " " + std::to_string(range.lo) + " " + std::to_string(range.hi);

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "graph/rewrite.h"
+#include "transform/narrow.h"
 #include "transform/passes.h"
 #include "transform/rules/match.h"
 
@@ -350,20 +351,6 @@ class ByteProducts {
   Left left_{graph::kInvalid, graph::kInvalid};
 };
 
-// `axis` filled up to whole words by zeros: of the weights, where they count, and of x, where any value would do.
-Tensor filled_up(const Tensor& w, std::int64_t axis, std::int64_t size) {
-  Axes shape = w.shape();
-  std::int64_t outer = 1, inner = 1;
-  for (std::int64_t d = 0; d < w.rank(); ++d) (d < axis ? outer : inner) *= d == axis ? 1 : shape[d];
-  const std::int64_t rows = shape[axis];
-  shape[axis] = size;
-  Tensor to = Tensor::zeros(w.dtype(), shape).value();
-  for (std::int64_t o = 0; o < outer; ++o) {
-    std::copy_n(w.as<std::int8_t>() + o * rows * inner, rows * inner, to.as_mutable<std::int8_t>() + o * size * inner);
-  }
-  return to;
-}
-
 std::optional<std::int64_t> known_product(const Shape& shape, const Axes& axes) {
   std::int64_t n = 1;
   for (std::int64_t axis : axes) {
@@ -387,6 +374,7 @@ std::optional<std::vector<ValueId>> byte_dot(const RewriteContext& c) {
   if (whole != depth) {
     Shape lo(b.shape(x).size(), Dim(0)), hi = lo;
     hi[lc.back()] = whole - depth;
+    // Zeros of the weights count; of x, any value would do.
     w = filled_up(w, rc.back(), whole);
     x = b.pad(x, lo, hi, b.scalar(DType::U8, 0));
   }

@@ -20,6 +20,20 @@ Result<Tensor> rounded_to_bf16(const Tensor& data, bool bounded) {
   return narrow;
 }
 
+Tensor filled_up(const Tensor& data, std::int64_t axis, std::int64_t size) {
+  std::vector<std::int64_t> shape = data.shape();
+  std::int64_t outer = 1, inner = bits(data.dtype()) / 8;
+  for (std::int64_t d = 0; d < data.rank(); ++d) (d < axis ? outer : inner) *= d == axis ? 1 : shape[d];
+  const std::int64_t rows = shape[axis];
+  shape[axis] = size;
+  Tensor to = Tensor::zeros(data.dtype(), shape).value();
+  const auto* from = static_cast<const char*>(data.data());
+  for (std::int64_t o = 0; o < outer; ++o) {
+    std::copy_n(from + o * rows * inner, rows * inner, static_cast<char*>(to.mutable_data()) + o * size * inner);
+  }
+  return to;
+}
+
 Result<Grouped> in_four_bits(const Tensor& weights, std::int64_t axis) {
   constexpr std::int64_t kGroup = Grouped::kGroup, kHalf = kGroup / 2;
   const auto& shape = weights.shape();

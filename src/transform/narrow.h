@@ -8,6 +8,9 @@ namespace weft::transform {
 // f32 to bf16, to nearest even; what is finite stays finite where `bounded` says so.
 Result<Tensor> rounded_to_bf16(const Tensor& data, bool bounded);
 
+// `axis` filled up to `size` by zeros.
+Tensor filled_up(const Tensor& data, std::int64_t axis, std::int64_t size);
+
 // Weights in groups of 32 along the axis that is summed over, each with a scale: q scale, q in [-8, 7].
 struct Grouped {
   static constexpr std::int64_t kGroup = 32;

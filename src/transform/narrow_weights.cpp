@@ -153,8 +153,12 @@ class Narrower {
     for (std::size_t d = 2; d < wide.size(); ++d) of_codes.push_back(static_cast<std::int64_t>(d));
     for (std::size_t d = 3; d < wide.size(); ++d) of_scales.push_back(static_cast<std::int64_t>(d));
     const ValueId codes = b.broadcast_in(b.cast(b.constant(q->codes), DType::I32), wide, of_codes);
-    const ValueId up = b.binary(GOp::Sub, b.scalar(DType::I32, 28), b.binary(GOp::Mul, b.iota(DType::I32, wide, 1), b.scalar(DType::I32, 4)));
-    const ValueId values = b.binary(GOp::Shr, b.binary(GOp::Shl, codes, up), b.scalar(DType::I32, 28));
+    // The lower bits have to go up before they come down with their sign; the upper ones are a byte's already.
+    const ValueId half = b.iota(DType::I32, wide, 1);
+    const auto less = [&](int from, int each) {
+      return b.binary(GOp::Sub, b.scalar(DType::I32, from), b.binary(GOp::Mul, half, b.scalar(DType::I32, each)));
+    };
+    const ValueId values = b.binary(GOp::Shr, b.binary(GOp::Shl, codes, less(28, 28)), less(28, 24));
     const ValueId weights = b.binary(GOp::Mul, b.cast(values, DType::F32), b.broadcast_in(b.constant(q->scales), wide, of_scales));
     Shape split = b.shape(c.operands[0]);
     split[x_axis] = wide[0];

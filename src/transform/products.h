@@ -11,7 +11,7 @@ namespace weft::transform {
 struct ProductShape {
   Dim rows;
   std::int64_t depth = 0, lanes = 0;
-  bool pairs = false;  // the last axis that is summed over comes in whole pairs
+  std::int64_t words = 0;  // pairs that the depth comes in, filled up where that can be; 0: it does not
 };
 
 enum class ProductForm : std::uint8_t {

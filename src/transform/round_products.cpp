@@ -45,12 +45,11 @@ class Rounder {
       b.fail(narrow.error());
       return std::nullopt;
     }
-    ValueId right = b.constant(*narrow), left = c.operands[0];
-    if (form == ProductForm::Pairs) {
-      left = rounded(c, c.node.operands[0]);
-    } else {
-      right = b.cast(right, c.from.type(w).dtype);
-    }
+    ValueId left = c.operands[0];
+    if (form == ProductForm::Pairs) left = rounded(c, c.node.operands[0]);
+    if (form == ProductForm::Pairs && c.node.op == GOp::Conv) fill_up(b, left, *narrow);
+    ValueId right = b.constant(*narrow);
+    if (form == ProductForm::Weights) right = b.cast(right, c.from.type(w).dtype);
     return std::vector<ValueId>{b.node(c.node.op, {left, right}, c.node.attrs)};
   }
 
@@ -70,6 +69,17 @@ class Rounder {
     Tensor wide = WEFT_TRY(Tensor::empty(DType::F32, w.shape()));
     for (std::int64_t i = 0; i < w.size(); ++i) wide.set_f64(i, w.f64(i));
     return rounded_to_bf16(wide, true);
+  }
+
+  // Channels come in pairs: there may be one of zeros more.
+  static void fill_up(Builder& b, ValueId& x, Tensor& w) {
+    const std::int64_t axis = w.rank() - 2, channels = w.shape()[axis];
+    if (channels % 2 == 0) return;
+    const Shape none(b.shape(x).size(), Dim(0));
+    Shape one = none;
+    one.back() = 1;
+    x = b.pad(x, none, one, b.scalar(DType::BF16, 0));
+    w = filled_up(w, axis, channels + 1);
   }
 
   // `old` in bf16, in the new graph.
@@ -107,7 +117,7 @@ std::optional<ProductShape> product_shape(const Graph& g, const Node& node) {
   if (node.op != GOp::Dot && node.op != GOp::Conv) return std::nullopt;
   const graph::Type &x = g.type(node.operands[0]), &w = g.type(node.operands[1]);
   if (!is_wide(x.dtype) || !is_wide(w.dtype) || !is_wide(node.attrs.dtype(Attr::DType)) || g.constant(node.operands[0])) return std::nullopt;
-  ProductShape shape{Dim(1), 1, 1, false};
+  ProductShape shape{Dim(1), 1, 1, 0};
   const auto times = [](std::int64_t& n, const Dim& d) { return d.is_const() && !__builtin_mul_overflow(n, d.value(), &n); };
   if (node.op == GOp::Conv) {
     if (!node.attrs.flag(Attr::ChannelsLast) || node.attrs.integer(Attr::Groups) != 1) return std::nullopt;
@@ -117,7 +127,8 @@ std::optional<ProductShape> product_shape(const Graph& g, const Node& node) {
       if (!times(shape.depth, w.shape[d])) return std::nullopt;
     }
     if (!times(shape.lanes, w.shape.back())) return std::nullopt;
-    shape.pairs = mod(w.shape[w.shape.size() - 2], Dim(2)).is(0);
+    const std::int64_t channels = w.shape[w.shape.size() - 2].value();
+    if (channels > 0) shape.words = shape.depth / channels * ((channels + 1) / 2);
     return shape;
   }
   const Axes &lc = node.attrs.ints(Attr::LhsContract), &rc = node.attrs.ints(Attr::RhsContract);
@@ -129,7 +140,7 @@ std::optional<ProductShape> product_shape(const Graph& g, const Node& node) {
   for (std::size_t d = 0; d < w.shape.size(); ++d) {
     if (!times(among(rc, d) ? shape.depth : shape.lanes, w.shape[d])) return std::nullopt;
   }
-  shape.pairs = mod(w.shape[rc.back()], Dim(2)).is(0);
+  if (mod(w.shape[rc.back()], Dim(2)).is(0)) shape.words = shape.depth / 2;
   return shape;
 }
 

@@ -53,6 +53,7 @@ struct Model {
 const Model kModels[] = {{"dot", {40, 192}, {192, 96}},
                          {"one row", {1, 768}, {768, 160}},
                          {"convolution", {1, 12, 12, 32}, {3, 3, 32, 48}, true},
+                         {"three channels", {1, 20, 20, 3}, {7, 7, 3, 32}, true},
                          {"1 x 1", {1, 9, 9, 64}, {1, 1, 64, 32}, true}};
 
 Values of_weights(Values inputs) { return inputs == Values::Wide || inputs == Values::Positive ? inputs : Values::Normal; }
