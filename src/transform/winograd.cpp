@@ -23,7 +23,7 @@ namespace {
 // come from memory.
 constexpr double kCachedByte = 3, kWeightByte = 8;
 constexpr double kGain = 1.2;  // that is worth the change
-constexpr double kPairsGain = 2;  // over products of bf16, which lose less to traffic than is counted here
+constexpr double kPairsGain = 1.6;  // over products of bf16, which lose less to traffic than is counted here
 
 struct Sizes {
   double positions, channels, outputs;
