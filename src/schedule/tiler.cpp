@@ -144,7 +144,7 @@ void Tiler::turn(Record& r) const {
   for (const Leaf& leaf : a_.leaves) {
     const LoopId lane = lane_of(leaf);
     if (leaf.product || lane < 0) continue;
-    const int square = m_.has_groups() ? m_.warp_threads : m_.lanes(element_bits(a_, leaf));
+    const int square = m_.has_groups() ? m_.warp_threads : std::max(1, m_.lanes(element_bits(a_, leaf)));
     for (const Access& access : leaf.accesses) {
       if (access.strides[lane] != Stride::Other || r.loops[lane].tile % square != 0) continue;
       for (LoopId l : leaf.loops) {
@@ -365,7 +365,7 @@ void Tiler::split_sums(Record& r) const {
     r.loops[inner].axis = 0;
     r.loops[inner].tile = kPartialSums;
     if (product_.leaf && lane == product_.lanes) {  // whose lanes are settled
-      const int wide = std::max(1, r.loops[lane].tile / m_.lanes(element_bits(a_, leaf)));
+      const int wide = std::max(1, r.loops[lane].tile / std::max(1, m_.lanes(element_bits(a_, leaf))));
       r.loops[inner].tile = std::clamp(m_.vector_registers / 2 / wide, 1, kPartialSums);
       continue;
     }

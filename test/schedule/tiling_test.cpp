@@ -60,6 +60,16 @@ TEST(Schedule, LanesAreNotOverASizeThatMayBeOne) {
   EXPECT_EQ(r.loops[2].axis, 0);
 }
 
+// A machine whose registers are scalars holds no lane of what is wider than they are.
+TEST(Schedule, ElementsMayBeWiderThanRegisters) {
+  Machine scalars;
+  scalars.vector_bits = 32;
+  const auto g = group(
+      "param p0: input i64[64, 64]\nparam p1: output i64[64, 64]\n"
+      "parallel i0: 64 { parallel i1: 64 { store p1[i0, i1] = p0[i1, i0] } }");
+  EXPECT_FALSE(schedule(g, scalars, {}).variants.empty());
+}
+
 TEST(Schedule, ShortReductionsAreWrittenOut) {
   const auto g = group(
       "param p0: input f32[20, 22, 64]\nparam p1: input f32[3, 3, 64] const\nparam p2: output f32[18, 20, 64]\n"

@@ -16,16 +16,16 @@ namespace {
 
 using text::Spelling;
 
-constexpr int kOps = static_cast<int>(ScalarOp::Bitcast) + 1;
-constexpr std::array<Spelling, kOps> make_wgsl() {
-  std::array<Spelling, kOps> table{};
+constexpr int kWgslOps = static_cast<int>(ScalarOp::Bitcast) + 1;
+constexpr std::array<Spelling, kWgslOps> make_wgsl() {
+  std::array<Spelling, kWgslOps> table{};
 #define SPELL(op, real, signed_int, unsigned_int, logical) \
   table[static_cast<int>(ScalarOp::op)] = {real, signed_int, unsigned_int, logical};
 #include "codegen/text/wgsl.def"
 #undef SPELL
   return table;
 }
-constexpr std::array<Spelling, kOps> kWgsl = make_wgsl();
+constexpr std::array<Spelling, kWgslOps> kWgsl = make_wgsl();
 
 bool is_narrow_float(DType t) { return t == DType::F16 || t == DType::BF16; }
 bool is_narrow(DType t) { return is_bool(t) || bits(t) < 32; }

@@ -3,13 +3,11 @@
 #include <algorithm>
 
 #include "codegen/text/text.h"
+#include "target/likely.h"
 #include "target/opencl/device.h"
 
 namespace weft::target {
 namespace {
-
-constexpr int kMostThreads = 256;
-constexpr int kLikelyWarp = 32, kLikelyLanes = 64;  // OpenCL 1.2 does not say what goes in step: likely numbers, nothing shuffles
 
 // On a CPU, work items are steps of a loop that a core runs over vectors: a thread alone is as fast, and never waits.
 Machine machine_of(const OpenClFacts& facts) {

@@ -3,13 +3,11 @@
 #include <algorithm>
 
 #include "codegen/text/text.h"
+#include "target/likely.h"
 #include "target/webgpu/device.h"
 
 namespace weft::target {
 namespace {
-
-constexpr int kMostThreads = 256;
-constexpr int kLikelyWarp = 32, kLikelyLanes = 64;  // WebGPU does not say what goes in step: likely numbers, nothing shuffles
 
 // A thread's values are scalars: what the hardware has of vectors goes over threads, on a CPU's adapter too.
 Machine machine_of(const webgpu::Facts& facts) {
@@ -44,6 +42,7 @@ class WebGpuTarget final : public Target {
       for (const ssa::Type& t : f.types) {
         if (t.dtype == DType::F64 && !device_->facts().has_f64) return unsupported("dtype", "f64 on this WebGPU device").at(device_->name());
       }
+      WEFT_TRY(fits(f));
       const auto in_memory = [](const ssa::Buffer& b) { return b.space == ssa::Space::Memory; };
       listed.push_back({WEFT_TRY(codegen::print_wgsl(f)), codegen::wgsl_name(f), codegen::wgsl_group(f), f.threads == 1,
                         static_cast<std::size_t>(std::count_if(f.buffers.begin(), f.buffers.end(), in_memory))});
@@ -52,6 +51,19 @@ class WebGpuTarget final : public Target {
   }
 
  private:
+  // An element that a group shares takes a word at least, narrow ones too.
+  Result<void> fits(const kernel::Function& f) const {
+    constexpr std::int64_t kWordBits = 32, kByteBits = 8;
+    std::int64_t bytes = 0;
+    for (const ssa::Buffer& b : f.buffers) {
+      if (b.space == ssa::Space::OnChip && f.threads > 1) bytes += b.elements * std::max<std::int64_t>(kWordBits, bits(b.dtype)) / kByteBits;
+    }
+    if (bytes <= device_->facts().limits.group_storage_bytes) return {};
+    return unsupported("buffers", "what a work group shares, with narrow elements as words").at(device_->name())
+        .expected("at most " + std::to_string(device_->facts().limits.group_storage_bytes) + " bytes")
+        .found(std::to_string(bytes) + " bytes");
+  }
+
   std::shared_ptr<webgpu::Device> device_;
   Machine machine_;
 };
