@@ -65,8 +65,10 @@ TEST(Schedule, ElementsMayBeWiderThanRegisters) {
   Machine scalars;
   scalars.vector_bits = 32;
   const auto g = group(
-      "param p0: input i64[64, 64]\nparam p1: output i64[64, 64]\n"
-      "parallel i0: 64 { parallel i1: 64 { store p1[i0, i1] = p0[i1, i0] } }");
+      "param p0: onchip f32[6]\nparam p1: input f32[4, 6, 8]\nparam p2: input f32[4, 8]\nparam p3: input i64[4, 6]\n"
+      "param p4: output f32[4, 6]\n"
+      "parallel i0: 4 { parallel i1: 6 { local t0: f32 = f32(0) reduce i2: 8 { update t0 sum= p1[i0, i1, i2] * p2[i0, i2] } "
+      "store p0[i1] = t0 } parallel i3: 6 { store p4[i0, i3] = select(lt(p3[i0, i3], i64(3)), p0[i3], f32(0)) } }");
   EXPECT_FALSE(schedule(g, scalars, {}).variants.empty());
 }
 
