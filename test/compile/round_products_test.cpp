@@ -21,27 +21,27 @@ using transform::Precision;
 using transform::ProductChoice;
 using transform::ProductForm;
 
-enum class Values { Normal, Wide, Tiny, Huge, Positive, Real };
-constexpr Values kValues[] = {Values::Normal, Values::Wide, Values::Tiny, Values::Huge, Values::Positive, Values::Real};
+enum class Inputs { Normal, Wide, Tiny, Huge, Positive, Real };
+constexpr Inputs kInputs[] = {Inputs::Normal, Inputs::Wide, Inputs::Tiny, Inputs::Huge, Inputs::Positive, Inputs::Real};
 
 // Of a product's left side. Real ones are what an activation leaves: most of them near zero, some channels large.
-double draw(Values kind, std::int64_t i, std::mt19937& random) {
+double drawn(Inputs kind, std::int64_t i, std::mt19937& random) {
   const double x = std::normal_distribution<double>()(random);
   switch (kind) {
-    case Values::Wide: return x * std::pow(10.0, static_cast<double>(random() % 17) - 8);
-    case Values::Tiny: return x * 1e-30;
-    case Values::Huge: return std::clamp(x, -3.0, 3.0) * 1e36;
-    case Values::Positive: return std::fabs(x);
-    case Values::Real: return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))) * (i % 48 == 7 ? 30 : 1);
-    case Values::Normal: break;
+    case Inputs::Wide: return x * std::pow(10.0, static_cast<double>(random() % 17) - 8);
+    case Inputs::Tiny: return x * 1e-30;
+    case Inputs::Huge: return std::clamp(x, -3.0, 3.0) * 1e36;
+    case Inputs::Positive: return std::fabs(x);
+    case Inputs::Real: return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))) * (i % 48 == 7 ? 30 : 1);
+    case Inputs::Normal: break;
   }
   return x;
 }
 
-Tensor values(Sizes shape, Values kind, unsigned seed) {
+Tensor tensor_of(Sizes shape, Inputs kind, unsigned seed) {
   std::mt19937 random(seed);
   Tensor t = Tensor::zeros(DType::F32, std::move(shape)).value();
-  for (std::int64_t i = 0; i < t.size(); ++i) t.set_f64(i, draw(kind, i, random));
+  for (std::int64_t i = 0; i < t.size(); ++i) t.set_f64(i, drawn(kind, i, random));
   return t;
 }
 
@@ -56,7 +56,7 @@ const Model kModels[] = {{"dot", {40, 192}, {192, 96}},
                          {"three channels", {1, 20, 20, 3}, {7, 7, 3, 32}, true},
                          {"1 x 1", {1, 9, 9, 64}, {1, 1, 64, 32}, true}};
 
-Values of_weights(Values inputs) { return inputs == Values::Wide || inputs == Values::Positive ? inputs : Values::Normal; }
+Inputs of_weights(Inputs inputs) { return inputs == Inputs::Wide || inputs == Inputs::Positive ? inputs : Inputs::Normal; }
 
 // The product in f32, or in f64 of the operands or of their magnitudes.
 Graph graph_of(const Model& m, const Tensor& w, DType t = DType::F32, bool magnitudes = false) {
@@ -79,7 +79,7 @@ Graph graph_of(const Model& m, const Tensor& w, DType t = DType::F32, bool magni
   return g;
 }
 
-Compiled compiled(const Graph& g, Precision precision, const Machine& machine, std::optional<ProductForm> form = {}) {
+Compiled compiled_for(const Graph& g, Precision precision, const Machine& machine, std::optional<ProductForm> form = {}) {
   Options options;
   options.cache = false;
   options.jobs = 1;
@@ -97,13 +97,13 @@ Machine without_unit() {
 
 TEST(RoundProducts, RoundAsThePrecisionSays) {
   for (const Model& m : kModels) {
-    for (Values kind : kValues) {
-      const Tensor x = values(m.input, kind, 3), w = values(m.weights, of_weights(kind), 5);
+    for (Inputs kind : kInputs) {
+      const Tensor x = tensor_of(m.input, kind, 3), w = tensor_of(m.weights, of_weights(kind), 5);
       const Tensor exact = graph::interpret(graph_of(m, w, DType::F64), {x}).value()[0];
       const Tensor scale = graph::interpret(graph_of(m, w, DType::F64, true), {x}).value()[0];
       for (const ProductForm form : {ProductForm::Pairs, ProductForm::Weights}) {
         for (const Machine& machine : {host_machine(), without_unit()}) {
-          const Tensor got = run(runtime::Executable(compiled(graph_of(m, w), Precision::Medium, machine, form).plan), {x})[0];
+          const Tensor got = run(runtime::Executable(compiled_for(graph_of(m, w), Precision::Medium, machine, form).plan), {x})[0];
           double largest = 0, squares = 0;
           for (std::int64_t i = 0; i < got.size(); ++i) {
             const double error = std::fabs(got.f64(i) - exact.f64(i)) / scale.f64(i);
@@ -122,7 +122,7 @@ TEST(RoundProducts, WhatIsNotFiniteGoesWhereThePlainSumPutsIt) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity(), kMost = std::numeric_limits<float>::max();
   for (const Model& m : kModels) {
     for (const bool in_weights : {false, true}) {
-      Tensor x = values(m.input, Values::Normal, 3), w = values(m.weights, Values::Normal, 5);
+      Tensor x = tensor_of(m.input, Inputs::Normal, 3), w = tensor_of(m.weights, Inputs::Normal, 5);
       for (std::int64_t i = 0; i < w.size(); ++i) w.set_f64(i, w.f64(i) / 64);
       Tensor& t = in_weights ? w : x;
       const double special[] = {kInfinity, -kInfinity, std::nan(""), kMost, -kMost};
@@ -131,7 +131,7 @@ TEST(RoundProducts, WhatIsNotFiniteGoesWhereThePlainSumPutsIt) {
       const Graph g = graph_of(m, w);
       const Tensor want = graph::interpret(g, {x}).value()[0];
       for (const Machine& machine : {host_machine(), without_unit()}) {
-        const Tensor got = run(runtime::Executable(compiled(g, Precision::Medium, machine, ProductForm::Pairs).plan), {x})[0];
+        const Tensor got = run(runtime::Executable(compiled_for(g, Precision::Medium, machine, ProductForm::Pairs).plan), {x})[0];
         for (std::int64_t i = 0; i < got.size(); ++i) {
           const double a = got.f64(i), b = want.f64(i);
           if (std::isfinite(b)) {
@@ -159,7 +159,7 @@ std::pair<int, int> narrow_products(const Graph& g) {
 }
 
 TEST(RoundProducts, AreChosenByTheMachine) {
-  const Tensor wide = values({768, 1024}, Values::Normal, 1);
+  const Tensor wide = tensor_of({768, 1024}, Inputs::Normal, 1);
   const Model many{"", {128, 768}, {768, 1024}}, one{"", {1, 768}, {768, 1024}};
   Machine unit = cpu_named("x86-64-v4").value();
   unit.features.push_back("avx512bf16");
@@ -190,13 +190,13 @@ TEST(RoundProducts, WhoMakesAnOperandRoundsIt) {
   Graph g;
   Builder b(g);
   const ValueId x = g.add_input({DType::F32, {64, 256}}, "x");
-  ValueId y = b.dot(x, b.constant(values({256, 256}, Values::Normal, 1)), {}, {}, {1}, {0}, DType::F32);
+  ValueId y = b.dot(x, b.constant(tensor_of({256, 256}, Inputs::Normal, 1)), {}, {}, {1}, {0}, DType::F32);
   y = b.binary(GOp::Max, y, b.scalar(DType::F32, 0));
-  ValueId z = b.dot(b.transpose(b.reshape(y, {8, 8, 256}), {1, 0, 2}), b.constant(values({256, 64}, Values::Normal, 2)), {}, {}, {2}, {0}, DType::F32);
+  ValueId z = b.dot(b.transpose(b.reshape(y, {8, 8, 256}), {1, 0, 2}), b.constant(tensor_of({256, 64}, Inputs::Normal, 2)), {}, {}, {2}, {0}, DType::F32);
   g.set_outputs({z, y});
-  const Compiled made = compiled(g, Precision::Medium, host_machine(), ProductForm::Pairs);
+  const Compiled made = compiled_for(g, Precision::Medium, host_machine(), ProductForm::Pairs);
   EXPECT_EQ(made.report.kernels, 3) << graph::print(*made.graph);  // x is rounded by one of its own
-  const Tensors inputs{values({64, 256}, Values::Normal, 7)};
+  const Tensors inputs{tensor_of({64, 256}, Inputs::Normal, 7)};
   const Tensors got = run(runtime::Executable(made.plan), inputs, 2), want = graph::interpret(g, inputs).value();
   for (std::size_t k = 0; k < got.size(); ++k) EXPECT_EQ(difference(got[k], want[k], 1e-2), "");
 }
@@ -213,7 +213,7 @@ TEST(RoundProducts, ModelsOfBf16) {
   Tensor input = Tensor::zeros(DType::BF16, {33, 128}).value();
   for (std::int64_t i = 0; i < input.size(); ++i) input.set_f64(i, std::normal_distribution<double>()(random));
   for (const Machine& machine : {host_machine(), without_unit()}) {
-    const Tensors got = run(runtime::Executable(compiled(g, Precision::Highest, machine).plan), {input});
+    const Tensors got = run(runtime::Executable(compiled_for(g, Precision::Highest, machine).plan), {input});
     EXPECT_EQ(difference(got[0], graph::interpret(g, {input}).value()[0], 1e-6), "");
   }
 }
