@@ -132,8 +132,9 @@ PROBLEMS = {
     "matmul_f16_large": ("4096^3", 32 * 32, 8 * 4096**2, 4096**3),
     "attention_f16": ("64 heads, 4096, d 64, causal", 64 * 64, 10 * 64 * 4096 * 64, 64 * 4096**2 * 64),
 }
-# multiprocessors, GHz, GB/s, multiply-adds a cycle: of f32, of f16 by matrix units; KiB of shared memory
-GPUS = {"sm_80": (108, 1.41, 1555, 64, 1024, 164), "sm_90a": (132, 1.8, 3350, 128, 2048, 228), "sm_100a": (148, 1.9, 8000, 128, 4096, 228)}
+# multiprocessors, GHz, GB/s, multiply-adds a cycle: of f32, of f16 by matrix units, by mma.sync; KiB of shared memory
+GPUS = {"sm_80": (108, 1.41, 1555, 64, 1024, 1024, 164), "sm_90a": (132, 1.8, 3350, 128, 2048, 1024, 228),
+        "sm_100a": (148, 1.9, 8000, 128, 4096, 1024, 228)}
 UNITS = re.compile(r"\b(HMMA|IMMA|QMMA|HGMMA|IGMMA|QGMMA|UTCHMMA|UTCQMMA)")
 THREADS = re.compile(r"\bFFMA")
 
@@ -183,7 +184,7 @@ def modelled(name, gpu, made, warps):
     """Blocks of a multiprocessor, waves, and the share of the roofline if nothing but bandwidth, multiplications, issued
     instructions of the main loop (four a cycle) and the last wave counted. Nothing of it is measured."""
     _, programs, moved, products = PROBLEMS[name]
-    cores, ghz, gbytes, f32, units, shared = GPUS[gpu]
+    cores, ghz, gbytes, f32, units, mma, shared = GPUS[gpu]
     registers = -(-made["registers"] // 8) * 8
     blocks = max(1, min(65536 // (registers * 32 * warps), 64 // warps, 32, shared * 1024 // max(made["shared"] + 1024, 1)))
     waves = programs / (blocks * cores)
@@ -194,6 +195,8 @@ def modelled(name, gpu, made, warps):
     if count:
         of_loop = made["macs"] if on_units else 32 * count  # of a warp
         issued = products / of_loop * (count + others) / 4 / cores / ghz / 1e3
+        if "HMMA" in made["sass"]:
+            issued = max(issued, products / mma / cores / ghz / 1e3)
     took = max(least, issued) * -(-waves // 1) / waves if waves > 1 else max(least, issued) / waves
     return blocks, waves, least / took
 

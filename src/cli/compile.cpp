@@ -149,6 +149,7 @@ Action add_compile(CLI::App& app) {
   add_option(app, "--input", a->inputs, "NAME=FILE.npy: an input whose value decides what the model does");
   add_flag(app, "--check-text", a->check_text, "only check that what the levels print parses back and prints the same again");
   add_option(app, "--off", a->passes_off, "a graph pass that is left out; see 'weft opt --list'");
+  add_precision_option(app, *a);
   add_option(app, "--threads", a->threads, "threads of the code generator", {0, 4096});
   add_flag(app, "--no-cache", a->no_cache, "neither look compiled code up on disk nor keep it there");
   return [a] { return a->check_text ? check_text(*a) : compile(*a); };

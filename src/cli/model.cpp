@@ -126,6 +126,10 @@ void add_input_option(CLI::App& app, ModelArguments& a) {
   add_option(app, "--input", a.inputs, "NAME=FILE.npy, a number, random, zeros, ones or range:LO:HI (default random)");
 }
 
+void add_precision_option(CLI::App& app, ModelArguments& a) {
+  add_option(app, "--precision", a.precision, ("of f32 products: " + transform::listed(transform::kPrecisions)).c_str());
+}
+
 void add_run_options(CLI::App& app, ModelArguments& a) {
   add_model_options(app, a);
   add_input_option(app, a);
@@ -133,7 +137,7 @@ void add_run_options(CLI::App& app, ModelArguments& a) {
   add_option(app, "--off", a.passes_off, "a graph pass that is left out; see 'weft opt --list'");
   add_cpu_option(app, a.cpu);
   add_option(app, "--weights", a.weights, ("keep those of products as " + transform::listed(transform::kWeights)).c_str());
-  add_option(app, "--precision", a.precision, ("of f32 products: " + transform::listed(transform::kPrecisions)).c_str());
+  add_precision_option(app, a);
   add_flag(app, "--no-tuned", a.no_tuned, "leave out the schedules that 'weft tune' found");
   add_flag(app, "--no-cache", a.no_cache, "neither look compiled code up on disk nor keep it there");
 }

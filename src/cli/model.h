@@ -31,6 +31,7 @@ struct ModelArguments {
 
 void add_model_options(CLI::App& app, ModelArguments& arguments, bool required = true);  // MODEL --dim --fixed
 void add_input_option(CLI::App& app, ModelArguments& arguments);
+void add_precision_option(CLI::App& app, ModelArguments& arguments);
 void add_run_options(CLI::App& app, ModelArguments& arguments);  // those, and --input --threads ...
 void add_target_option(CLI::App& app, std::string& target);
 void add_cpu_option(CLI::App& app, std::string& cpu);
