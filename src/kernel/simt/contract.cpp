@@ -8,6 +8,7 @@ namespace {
 
 constexpr int kUnrolledSteps = 8;  // of a loop over steps
 constexpr int kRun = 4;            // of them, whose left operands are one access
+constexpr int kRunRegisters = 32;  // that these may take
 
 // Thread bits of a map from positions.
 LinearMap of_threads(const LinearMap& map, int register_bits) {
@@ -77,7 +78,8 @@ Value Lowering::dot(const Inst& inst) {
   const int counted_from = at_once == depth ? steps : log2_floor(at_once);  // bits of a step's number that the loop counts
   const Bits a_reached = reached(a_map, left.bits(Part::Register), a_steps, counted_from);
   const Bits b_reached = reached(b_map, right.bits(Part::Register), b_steps, counted_from);
-  const int a_run = !s.padded_rows && at_once % kRun == 0 && keeps_runs(a_map, a_steps) ? kRun : 1;
+  const bool few = s.rows * kRun <= kRunRegisters;
+  const int a_run = few && !s.padded_rows && at_once % kRun == 0 && keeps_runs(a_map, a_steps) ? kRun : 1;
   const auto address = [&](const Lying& lies, ValueId base, Bits number, Bits reached) {
     const ValueId moved = b_.scalar(ScalarOp::Xor, {base, b_.constant_i64(number & reached)});
     return b_.add(lies.slot < 0 ? moved : b_.add(moved, lies.slot), b_.constant_i64(number & ~reached));
