@@ -9,27 +9,27 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr int kWarp = 32, kRun = 4;
-constexpr Copies kOrders[] = {Copies::Early, Copies::Late};
+constexpr int kCopyingWarp = 32, kCopyingRun = 4;
+constexpr Copies kCopyingOrders[] = {Copies::Early, Copies::Late};
 
 // A warp copies runs of four f32 from `in` to shared memory.
 struct Copying {
   Builder b{"copying"};
   int in = b.add_buffer({DType::F32, ssa::Space::Memory, true, false, 0});
   int out = b.add_buffer({DType::F32, ssa::Space::Memory, true, true, 0});
-  int shared = b.add_buffer({DType::F32, ssa::Space::OnChip, true, true, 2 * kWarp * kRun});
+  int shared = b.add_buffer({DType::F32, ssa::Space::OnChip, true, true, 2 * kCopyingWarp * kCopyingRun});
   ValueId thread = b.thread_id();
 
   ValueId number(std::int64_t n) { return b.constant_i64(n); }
-  ValueId own(std::int64_t slot = 0) { return b.add(b.mul(thread, number(kRun)), number(slot * kWarp * kRun)); }
-  ValueId next() { return b.mul(b.scalar(ScalarOp::And, {b.add(thread, number(1)), number(kWarp - 1)}), number(kRun)); }
-  void copy(ValueId to, ValueId from, ValueId mask = -1, int elements = kRun) { b.copy_async({shared, in, elements}, to, from, mask); }
-  void store(ValueId from) { b.store(out, b.load(shared, from, kRun), own()); }
+  ValueId own(std::int64_t slot = 0) { return b.add(b.mul(thread, number(kCopyingRun)), number(slot * kCopyingWarp * kCopyingRun)); }
+  ValueId next() { return b.mul(b.scalar(ScalarOp::And, {b.add(thread, number(1)), number(kCopyingWarp - 1)}), number(kCopyingRun)); }
+  void copy(ValueId to, ValueId from, ValueId mask = -1, int elements = kCopyingRun) { b.copy_async({shared, in, elements}, to, from, mask); }
+  void store(ValueId from) { b.store(out, b.load(shared, from, kCopyingRun), own()); }
 
   // "" when it runs.
   std::string run(Copies copies, std::vector<float>* result = nullptr) {
     Function f = b.finish();
-    f.threads = f.warp = kWarp;
+    f.threads = f.warp = kCopyingWarp;
     std::vector<float> x(1024), y(1024, -1.0f);
     for (int i = 0; i < 1024; ++i) x[static_cast<std::size_t>(i)] = static_cast<float>(i);
     const BufferView views[] = {{x.data(), 1024}, {y.data(), 1024}};
@@ -63,7 +63,7 @@ std::string rotate(Copies copies, const Lacks& lacks) {
 }
 
 TEST(Copies, OthersSeeThemAfterWaitAndBarrier) {
-  for (const Copies copies : kOrders) {
+  for (const Copies copies : kCopyingOrders) {
     EXPECT_EQ(rotate(copies, {}), "");
     EXPECT_THAT(rotate(copies, {.wait = true}), HasSubstr("a race: thread 0 reads where a copy by thread 1 is on its way, which has not waited for it"));
     EXPECT_THAT(rotate(copies, {.groups_left = 1}), HasSubstr("thread 0 reads where a copy by thread 1 is on its way"));
@@ -87,18 +87,18 @@ std::string two_slots(Copies copies, bool wait_for_both, bool barrier_before_reu
   k.b.commit_copies();
   k.b.wait_copies(wait_for_both ? 0 : 1);
   k.b.barrier();
-  k.b.store(k.out, k.b.load(k.shared, k.next(), kRun), k.own(1));
+  k.b.store(k.out, k.b.load(k.shared, k.next(), kCopyingRun), k.own(1));
   k.b.wait_copies(0);
   std::vector<float> y;
   const std::string wrong = k.run(copies, &y);
   if (wrong.empty()) {
-    EXPECT_EQ(y[kWarp * kRun], 2 * kWarp * kRun + kRun);
+    EXPECT_EQ(y[kCopyingWarp * kCopyingRun], 2 * kCopyingWarp * kCopyingRun + kCopyingRun);
   }
   return wrong;
 }
 
 TEST(Copies, ASlotIsReusedWhenAllHaveReadIt) {
-  for (const Copies copies : kOrders) {
+  for (const Copies copies : kCopyingOrders) {
     EXPECT_EQ(two_slots(copies, true, true), "");
     EXPECT_THAT(two_slots(copies, false, true), HasSubstr("thread 0 reads where a copy by thread 1 is on its way"));
     EXPECT_THAT(two_slots(copies, true, false), HasSubstr("a race: thread 0 writes what thread 31 read, without a barrier between"));
@@ -106,10 +106,10 @@ TEST(Copies, ASlotIsReusedWhenAllHaveReadIt) {
 }
 
 TEST(Copies, NobodyWritesWhereOneIsOnItsWay) {
-  for (const Copies copies : kOrders) {
+  for (const Copies copies : kCopyingOrders) {
     Copying k;
     k.copy(k.own(), k.own());
-    k.b.store(k.shared, k.b.load(k.in, k.own(), kRun), k.own());
+    k.b.store(k.shared, k.b.load(k.in, k.own(), kCopyingRun), k.own());
     EXPECT_THAT(k.run(copies), HasSubstr("a race: thread 0 writes where a copy by thread 0 is on its way"));
     Copying twice;
     twice.copy(twice.own(), twice.own());
@@ -119,7 +119,7 @@ TEST(Copies, NobodyWritesWhereOneIsOnItsWay) {
 }
 
 TEST(Copies, AProgramDoesNotEndBeforeThem) {
-  for (const Copies copies : kOrders) {
+  for (const Copies copies : kCopyingOrders) {
     Copying k;
     k.copy(k.own(), k.own());
     k.b.commit_copies();
@@ -128,7 +128,7 @@ TEST(Copies, AProgramDoesNotEndBeforeThem) {
 }
 
 TEST(Copies, MaskedOnesWriteZerosAndReadNothing) {
-  for (const Copies copies : kOrders) {
+  for (const Copies copies : kCopyingOrders) {
     Copying k;
     const ValueId mask = k.b.scalar(ScalarOp::Lt, {k.thread, k.number(2)});
     k.copy(k.own(), k.b.select(mask, k.own(), k.number(1 << 20)), mask);
@@ -144,7 +144,7 @@ TEST(Copies, MaskedOnesWriteZerosAndReadNothing) {
 }
 
 TEST(Copies, RunsAreAlignedAndInside) {
-  for (const Copies copies : kOrders) {
+  for (const Copies copies : kCopyingOrders) {
     Copying from;
     from.copy(from.own(), from.b.add(from.own(), from.number(2)));
     EXPECT_THAT(from.run(copies), HasSubstr("copy_async of 4 elements at 2 of buffer 0, which is not aligned"));
@@ -205,7 +205,7 @@ struct Matrices {
   }
   std::string finish(std::vector<std::uint16_t>* result = nullptr) {
     Function f = b.finish();
-    f.threads = f.warp = kWarp;
+    f.threads = f.warp = kCopyingWarp;
     std::vector<std::uint16_t> x(256), y(256);
     for (int i = 0; i < 256; ++i) store_scalar(DType::F16, x.data(), i, {static_cast<double>(i), 0});
     const BufferView views[] = {{x.data(), 256}, {y.data(), 256}};
@@ -220,7 +220,7 @@ TEST(LoadMatrix, GivesEachLaneItsWords) {
     Matrices k;
     std::vector<std::uint16_t> y;
     ASSERT_EQ(k.run(k.own(), turned, true, &y), "");
-    for (int l = 0; l < kWarp; ++l) {
+    for (int l = 0; l < kCopyingWarp; ++l) {
       for (int n = 0; n < 8; ++n) {
         const int matrix = n / 2, row = turned ? 2 * (l % 4) + n % 2 : l / 4, column = turned ? l / 4 : 2 * (l % 4) + n % 2;
         ASSERT_EQ(load_f64(DType::F16, y.data(), l * 8 + n), (matrix * 8 + row) * 8 + column) << l << ", " << n;
