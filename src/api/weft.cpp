@@ -92,7 +92,7 @@ Result<void> run_exact(const Program::State& state, const std::vector<Tensor>& i
                        const RunOptions& options) {
   std::call_once(state.exact_once, [&] {
     CompileOptions exact = state.options;
-    exact.passes_off.push_back("winograd");
+    for (const char* pass : {"winograd", "split-products"}) exact.passes_off.push_back(pass);
     state.exact = compile(Model{state.model}, exact);
   });
   if (!state.exact.ok()) return state.exact.error();
@@ -208,7 +208,7 @@ Result<compiler::Options> compiler_options(const CompileOptions& options) {
   how.passes.weights = *weights;
   how.tuned = options.tuned && knob_integer(Knob::Tuned) != 0;
   const auto for_machine = [&how] {
-    how.passes.products = compiler::product_chooser(how.target ? how.target->machine() : how.machine);
+    compiler::choose_products(how.passes, how.target ? how.target->machine() : how.machine);
     return how;
   };
   if (restrict_to_level(how.machine, options.cpu)) {

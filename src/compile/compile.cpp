@@ -79,7 +79,7 @@ Result<void> build(const graph::Graph& graph, const Options& options, Compiled& 
   {
     Clock clock(report.transform_ms);
     transform::PassOptions passes = options.passes;
-    if (!passes.products) passes.products = product_chooser(machine_of(options));
+    choose_products(passes, machine_of(options));
     optimised = std::make_shared<graph::Graph>(WEFT_TRY(transform::optimize(graph, passes)));
   }
   for (const graph::Node& node : optimised->nodes()) report.prims += node.op != graph::Op::Constant;

@@ -78,4 +78,9 @@ transform::ProductChooser product_chooser(const Machine& machine) {
   };
 }
 
+void choose_products(transform::PassOptions& passes, const Machine& machine) {
+  const bool asked = passes.precision == transform::Precision::Medium || machine.has_amx_bf16;
+  if (!passes.products && asked) passes.products = product_chooser(machine);
+}
+
 }  // namespace weft::compiler

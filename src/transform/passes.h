@@ -17,6 +17,7 @@ Result<graph::Graph> fold_scale(const graph::Graph& graph, const PassOptions& op
 Result<graph::Graph> split_axes(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> split_contractions(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> choose_layouts(const graph::Graph& graph, const PassOptions& options);
+Result<graph::Graph> split_products(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> split_sums(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> narrow_weights(const graph::Graph& graph, const PassOptions& options);
 Result<graph::Graph> round_products(const graph::Graph& graph, const PassOptions& options);

@@ -33,6 +33,7 @@ const std::vector<Pass>& passes() {
       {"narrow-weights", "weights of products in bf16, int8 or int4, where that was asked for", narrow_weights},
       {"winograd", "3 x 3 convolutions in Winograd's form where that is cheaper, at precision high", winograd},
       {"round-products", "products of f32 from bf16, at precision medium, where the machine gains by it", round_products},
+      {"split-products", "products of f32 as sums of products of bf16 parts, as exact, where the machine gains by it", split_products},
       {"split-sums", "long reductions with few results, and such dots, in parts that run side by side", split_sums},
       {"data-sizes", "non-zero and unique elements by running sums, sorts and scatters", expand_data_sizes},
       {"widen", "casts around ops that kernels only do on elements of whole bytes", widen},

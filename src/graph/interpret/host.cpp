@@ -1,5 +1,6 @@
 #include "graph/interpret/eval.h"
 #include "runtime/hostops/hostops.h"
+#include "runtime/kernel_abi.h"
 
 namespace weft::graph::interpreter {
 namespace {
@@ -28,7 +29,11 @@ std::int64_t produced(const Eval& e, const Tensors& results) {
 }  // namespace
 
 Result<Tensors> eval_host(Eval& e) {
-  if (e.op() == Op::Fail) return user_error("failed", e.attrs().str(Attr::Name));
+  if (e.op() == Op::Fail) {
+    const std::string& why = e.attrs().str(Attr::Name);
+    if (why == runtime::kNeedsExact) return user_error("needs-exact", runtime::kNeedsExact);
+    return user_error("failed", why);
+  }
   Tensors results = WEFT_TRY(run(e));
   WEFT_TRY(runtime::bind_symbol(e.attrs().dims(Attr::Symbol)[0], produced(e, results), e.bindings));
   return results;

@@ -292,9 +292,10 @@ class Planner {
       members.insert(n);
       for (NodeId u : users_[node.results[0]]) candidates.insert(u);
       // A contraction grows while it lets no more bytes out. A row unit's walk over its rows is paid for already, so
-      // it takes whatever it can finish with few outputs.
+      // it takes whatever it can finish with few outputs, those apart that have to be stored anyway.
       std::vector<ValueId> out = escaping(members);
-      bool better = kind == UnitKind::Rows ? out.size() <= 2 : bytes(out) <= best_bytes && out.size() <= 4;
+      const auto stored_anyway = std::count_if(out.begin(), out.end(), [&](ValueId v) { return feeds_contraction(v); });
+      bool better = kind == UnitKind::Rows ? static_cast<std::ptrdiff_t>(out.size()) <= 2 + stored_anyway : bytes(out) <= best_bytes && out.size() <= 4;
       if (better) {
         best = members;
         best_bytes = bytes(out);
@@ -430,6 +431,16 @@ class Planner {
       for (ValueId v : node.operands) store(renamed(without_scale(g_, v).value));
     }
     if (n == unit.attention.pv) store(renamed(node.operands[1]));
+  }
+
+  // Whether a contraction reads the value as it is, or reshaped.
+  bool feeds_contraction(ValueId v) const {
+    const auto direct = [&](ValueId x) {
+      return std::any_of(users_[x].begin(), users_[x].end(), [&](NodeId u) { return part_of(g_, g_.node(u)) == Part::Contraction; });
+    };
+    return direct(v) || std::any_of(users_[v].begin(), users_[v].end(), [&](NodeId u) {
+             return g_.node(u).op == GOp::Reshape && direct(g_.node(u).results[0]);
+           });
   }
 
   // What v is read from through nodes that only rename elements.

@@ -1,0 +1,199 @@
+// Products of f32 as sums of products of bf16 parts: that they are as exact as the precision says, whatever the values,
+// and that a run whose values are not exact as parts is repeated. Any machine computes them.
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "compile/support.h"
+#include "graph/builder.h"
+#include "loop/lower/lower.h"
+#include "runtime/kernel_abi.h"
+
+namespace weft::compiler::testing {
+namespace {
+
+using graph::Graph;
+using graph::ValueId;
+using transform::Precision;
+
+enum class Values { Normal, Wide, Tiny, Huge, Positive, Activations };
+
+double draw(Values kind, std::mt19937& random) {
+  std::normal_distribution<double> normal;
+  const double x = normal(random);
+  switch (kind) {
+    case Values::Normal: return x;
+    case Values::Wide: return x * std::pow(10.0, std::uniform_real_distribution<double>(-8, 8)(random));
+    case Values::Tiny: return x * 0x1p-60;
+    case Values::Huge: return x * 0x1p60;
+    case Values::Positive: return std::fabs(x);
+    case Values::Activations: return x * 0.5 * (1 + std::erf(x)) * (random() % 50 == 0 ? 30 : 1);
+  }
+  return x;
+}
+
+Tensor values(Sizes shape, Values kind, unsigned seed) {
+  std::mt19937 random(seed);
+  Tensor t = Tensor::zeros(DType::F32, std::move(shape)).value();
+  for (std::int64_t i = 0; i < t.size(); ++i) t.set_f64(i, draw(kind, random));
+  return t;
+}
+
+Graph product(const Dim& m, const Tensor& w) {
+  Graph g;
+  g.facts.declare("m", {0, 512, 1});
+  const ValueId x = g.add_input({DType::F32, {m, w.shape()[0]}}, "x");
+  graph::Builder b(g);
+  g.set_outputs({b.dot(x, b.constant(w), {}, {}, {1}, {0}, DType::F32)});
+  EXPECT_TRUE(b.status().ok()) << b.status().error().what();
+  return g;
+}
+
+Options forced(Precision precision) {
+  Options options;
+  options.cache = false;
+  options.jobs = 1;
+  options.passes.precision = precision;
+  options.passes.products = [](const transform::ProductShape&, const DimFacts&) {
+    return transform::ProductChoice{transform::ProductForm::Pairs, 100};
+  };
+  return options;
+}
+
+int dots(const Graph& g) {
+  return static_cast<int>(std::count_if(g.nodes().begin(), g.nodes().end(), [](const auto& n) { return n.op == graph::Op::Dot; }));
+}
+
+// |c - c64| / sum |a| |b|: the largest, and the root of the mean square.
+struct Error {
+  double most = 0, rms = 0;
+};
+
+Error error(const Tensor& c, const Tensor& a, const Tensor& b) {
+  Error e;
+  const std::int64_t m = a.shape()[0], k = a.shape()[1], n = b.shape()[1];
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      double sum = 0, size = 0;
+      for (std::int64_t l = 0; l < k; ++l) {
+        const double p = a.f64(i * k + l) * b.f64(l * n + j);
+        sum += p, size += std::fabs(p);
+      }
+      const double off = size == 0 ? 0 : std::fabs(c.f64(i * n + j) - sum) / size;
+      e.most = std::max(e.most, off);
+      e.rms += off * off;
+    }
+  }
+  e.rms = std::sqrt(e.rms / static_cast<double>(m * n));
+  return e;
+}
+
+Tensor computed(const Graph& g, const Options& options, const Tensor& x) {
+  return run(runtime::Executable(compile(g, options).value().plan), {x})[0];
+}
+
+TEST(SplitProducts, AreAsExactAsThePrecisionSays) {
+  for (const std::int64_t depth : {64, 1024, 4096}) {
+    for (Values kind : {Values::Normal, Values::Wide, Values::Tiny, Values::Huge, Values::Positive, Values::Activations}) {
+      const Tensor x = values({20, depth}, kind, 1), w = values({depth, 32}, kind == Values::Activations || kind == Values::Tiny ? Values::Normal : kind, 2);
+      const Graph g = product(20, w);
+      Options off;
+      off.cache = false;
+      off.passes.off.push_back("split-products");
+      const Error plain = error(computed(g, off, x), x, w);
+      const Error six = error(computed(g, forced(Precision::Highest), x), x, w);
+      const Error three = error(computed(g, forced(Precision::High), x), x, w);
+      const std::string about = fmt::format("depth {} values {}: plain {:.2e} {:.2e}, six {:.2e} {:.2e}, three {:.2e} {:.2e}", depth,
+                                            static_cast<int>(kind), plain.most, plain.rms, six.most, six.rms, three.most, three.rms);
+      // A sum of six terms a step rounds six times as often where they are added one by one or in pairs, as here; a matrix
+      // unit adds 32 of each before it rounds to the sum.
+      EXPECT_LE(six.most, std::max(3.5 * plain.most, 0x1p-23)) << about;
+      EXPECT_LE(six.rms, std::max(std::sqrt(6) * plain.rms, 0x1p-25)) << about;
+      EXPECT_LE(three.most, 3e-5) << about;
+      EXPECT_LE(three.rms, 1e-5) << about;
+      RecordProperty(fmt::format("depth_{}_values_{}", depth, static_cast<int>(kind)), about);
+    }
+  }
+}
+
+TEST(SplitProducts, AreSumsInOneKernelAfterOnePassOverTheOperand) {
+  const Graph g = product(Dim::symbol("m"), values({64, 48}, Values::Normal, 2));
+  const Compiled six = compile(g, forced(Precision::Highest)).value(), three = compile(g, forced(Precision::High)).value();
+  EXPECT_EQ(dots(*six.graph), 6);
+  EXPECT_EQ(dots(*three.graph), 3);
+  // The parts with a bool per row, whether all rows are exact, the sum; and a branch.
+  EXPECT_EQ(loop::lower(*six.graph).value().steps.size(), 4u) << graph::print(*six.graph);
+  EXPECT_EQ(loop::lower(*three.graph).value().steps.size(), 4u) << graph::print(*three.graph);
+}
+
+TEST(SplitProducts, ComputeTheSame) {
+  const Graph g = product(Dim::symbol("m"), values({96, 48}, Values::Normal, 2));
+  const runtime::Executable exe(compile(g, forced(Precision::Highest)).value().plan);
+  for (const std::int64_t m : {0, 1, 7, 33}) {
+    const Tensors inputs{values({m, 96}, Values::Normal, 3)};
+    expect_same(run(exe, inputs, 2), graph::interpret(g, inputs).value(), fmt::format("{} rows", m));
+  }
+}
+
+TEST(SplitProducts, AskForTheExactFormWhereARowIsNotExact) {
+  const Graph g = product(Dim::symbol("m"), values({64, 32}, Values::Normal, 2));
+  const runtime::Executable exe(compile(g, forced(Precision::Highest)).value().plan);
+  const auto code = [&](const Tensor& x) {
+    Tensors outputs;
+    const auto done = exe.run({x}, outputs);
+    return done.ok() ? std::string() : done.error().code();
+  };
+  const auto with = [&](double value) {
+    Tensor x = values({9, 64}, Values::Normal, 4);
+    x.set_f64(200, value);
+    return x;
+  };
+  for (const double bad : {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), std::nan(""), 3.39e38, -3.4e38}) {
+    EXPECT_EQ(code(with(bad)), "needs-exact") << bad;
+  }
+  for (const double fine : {0.0, 1e-45, 1e-38, 3.37e38}) EXPECT_EQ(code(with(fine)), "") << fine;
+  Tensor tiny = with(1), zero = with(1);
+  for (std::int64_t i = 128; i < 192; ++i) tiny.set_f64(i, 1e-23), zero.set_f64(i, 0);
+  EXPECT_EQ(code(tiny), "needs-exact");
+  EXPECT_EQ(code(zero), "");
+}
+
+TEST(SplitProducts, LeaveWhatTheyDoNotFit) {
+  const auto split = [](const Graph& g, Options options) {
+    options.code = false;
+    return dots(*compile(g, options).value().graph) > 1;
+  };
+  const Options yes = forced(Precision::Highest);
+  EXPECT_TRUE(split(product(64, values({64, 32}, Values::Normal, 1)), yes));
+  EXPECT_FALSE(split(product(64, values({48, 32}, Values::Normal, 1)), yes));
+  EXPECT_FALSE(split(product(64, values({64, 24}, Values::Normal, 1)), yes));
+  for (const double bad : {std::numeric_limits<double>::infinity(), std::nan(""), 3.4e38}) {
+    Tensor w = values({64, 32}, Values::Normal, 1);
+    w.set_f64(77, bad);
+    EXPECT_FALSE(split(product(64, w), yes)) << bad;
+  }
+  Tensor small = values({64, 32}, Values::Normal, 1);
+  for (std::int64_t i = 0; i < 64; ++i) small.set_f64(i * 32 + 5, 1e-35);
+  EXPECT_FALSE(split(product(64, small), yes));
+}
+
+// By the model: where there is a matrix unit, and rows enough.
+TEST(SplitProducts, AreChosenByCost) {
+  const auto split = [](std::int64_t m, bool unit, Precision precision) {
+    Options options;
+    options.cache = false;
+    options.code = false;
+    options.passes.precision = precision;
+    options.machine = *cpu_named("sapphirerapids");
+    options.machine.cores = 2;
+    if (!unit) remove_features(options.machine, {"-amx"});
+    return dots(*compile(product(m, values({768, 768}, Values::Normal, 1)), options).value().graph) > 1;
+  };
+  EXPECT_TRUE(split(512, true, Precision::Highest));
+  EXPECT_TRUE(split(512, true, Precision::High));
+  EXPECT_FALSE(split(4, true, Precision::Highest));
+  EXPECT_FALSE(split(512, false, Precision::Highest));
+}
+
+}  // namespace
+}  // namespace weft::compiler::testing
