@@ -1,6 +1,7 @@
 #include "compile/worker.h"
 
 #include <set>
+#include <system_error>
 
 namespace weft::compiler {
 

@@ -1,4 +1,5 @@
 // Code that is made quickly at first, and well once runs have asked for it often enough: nothing but its speed changes.
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -10,7 +11,7 @@
 namespace weft::compiler::testing {
 namespace {
 
-const char* kHead = R"(graph @head(%0 "x": f32[n, 37], %1 "w": f32[37, 45], %2 "k": f32[1, 3, 3, 4]) -> (f32[n, 45], f32[n], i32[n, 45], f32[n, 4]) where n in 1..64 {
+const char* kSmallHead = R"(graph @head(%0 "x": f32[n, 37], %1 "w": f32[37, 45], %2 "k": f32[1, 3, 3, 4]) -> (f32[n, 45], f32[n], i32[n, 45], f32[n, 4]) where n in 1..64 {
   %3 = dot %0, %1 {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0], dtype=f32} : f32[n, 45]
   %4 = tanh %3 : f32[n, 45]
   %5 = exp %4 : f32[n, 45]
@@ -21,7 +22,7 @@ const char* kHead = R"(graph @head(%0 "x": f32[n, 37], %1 "w": f32[37, 45], %2 "
 })";
 
 // Compiled under a value of the switch.
-Compiled under(const char* first_code, const char* text, int jobs) {
+Compiled compiled_under(const char* first_code, const char* text, int jobs) {
   EXPECT_TRUE(set_knob(Knob::FirstCode, first_code));
   Options options;
   options.cache = false;
@@ -32,44 +33,37 @@ Compiled under(const char* first_code, const char* text, int jobs) {
   return compiled.ok() ? std::move(*compiled) : Compiled{};
 }
 
-Tensors run(const runtime::Executable& exe, const Tensors& inputs) {
-  Tensors outputs;
-  auto status = exe.run(inputs, outputs);
-  if (!status.ok()) ADD_FAILURE() << status.error().what();
-  return outputs;
-}
-
-Tensor waves(Sizes shape, double step) {
+Tensor sines(Sizes shape, double step) {
   Tensor t = Tensor::zeros(DType::F32, std::move(shape)).value();
   for (std::int64_t i = 0; i < t.size(); ++i) t.set_f64(i, std::sin(step * static_cast<double>(i)));
   return t;
 }
 
-std::vector<std::uint64_t> hashes(const Tensors& tensors) {
+std::vector<std::uint64_t> content_hashes(const Tensors& tensors) {
   std::vector<std::uint64_t> all;
   for (const Tensor& t : tensors) all.push_back(t.content_hash());
   return all;
 }
 
 TEST(FirstCode, GivesTheSameBits) {
-  const Compiled best = under("best", kHead, 1), quick = under("quick", kHead, 1);
+  const Compiled best = compiled_under("best", kSmallHead, 1), quick = compiled_under("quick", kSmallHead, 1);
   ASSERT_TRUE(best.plan && quick.plan);
   const runtime::Executable well(best.plan), soon(quick.plan);
   for (std::int64_t n : {1, 5, 17}) {
-    const Tensors inputs{waves({n, 37}, 0.37), waves({37, 45}, 0.11), waves({1, 3, 3, 4}, 1)};
-    const auto wanted = hashes(run(well, inputs));
+    const Tensors inputs{sines({n, 37}, 0.37), sines({37, 45}, 0.11), sines({1, 3, 3, 4}, 1)};
+    const auto wanted = content_hashes(run(well, inputs));
     for (int k = 0; k < 8; ++k) {
-      EXPECT_EQ(hashes(run(soon, inputs)), wanted) << n << ", run " << k;
+      EXPECT_EQ(content_hashes(run(soon, inputs)), wanted) << n << ", run " << k;
       if (k == 6) quick.code->settle();
     }
   }
 }
 
 TEST(FirstCode, IsMadeAnewWhenAskedForOften) {
-  const Compiled quick = under("quick", kHead, 1);
+  const Compiled quick = compiled_under("quick", kSmallHead, 1);
   ASSERT_TRUE(quick.plan && quick.code);
   const runtime::Executable exe(quick.plan);
-  const Tensors inputs{waves({9, 37}, 0.37), waves({37, 45}, 0.11), waves({1, 3, 3, 4}, 1)};
+  const Tensors inputs{sines({9, 37}, 0.37), sines({37, 45}, 0.11), sines({1, 3, 3, 4}, 1)};
   run(exe, inputs);
   std::vector<runtime::KernelFn> before, after;
   const auto functions = [&] {
@@ -94,7 +88,7 @@ TEST(FirstCode, IsMadeAnewWhenAskedForOften) {
 }
 
 TEST(FirstCode, IsTheOnlyCodeOfOneThread) {
-  const Compiled one = under("sooner", kHead, 1), best = under("best", kHead, 2), two = under("sooner", kHead, 2);
+  const Compiled one = compiled_under("sooner", kSmallHead, 1), best = compiled_under("best", kSmallHead, 2), two = compiled_under("sooner", kSmallHead, 2);
   ASSERT_TRUE(one.code && best.code && two.code);
   int quick = 0;
   for (std::size_t k = 0; k < one.code->symbols().size(); ++k) {
@@ -106,16 +100,16 @@ TEST(FirstCode, IsTheOnlyCodeOfOneThread) {
 }
 
 TEST(FirstCode, SeveralRunsAtOnceChangeOverTogether) {
-  const Compiled best = under("best", kHead, 1), quick = under("quick", kHead, 1);
+  const Compiled best = compiled_under("best", kSmallHead, 1), quick = compiled_under("quick", kSmallHead, 1);
   ASSERT_TRUE(best.plan && quick.plan);
   const runtime::Executable well(best.plan), soon(quick.plan);
-  const Tensors inputs{waves({6, 37}, 0.37), waves({37, 45}, 0.11), waves({1, 3, 3, 4}, 1)};
-  const auto wanted = hashes(run(well, inputs));
+  const Tensors inputs{sines({6, 37}, 0.37), sines({37, 45}, 0.11), sines({1, 3, 3, 4}, 1)};
+  const auto wanted = content_hashes(run(well, inputs));
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0};
   for (int t = 0; t < 3; ++t) {
     threads.emplace_back([&] {
-      for (int k = 0; k < 20; ++k) wrong += hashes(run(soon, inputs)) != wanted;
+      for (int k = 0; k < 20; ++k) wrong += content_hashes(run(soon, inputs)) != wanted;
     });
   }
   for (std::thread& thread : threads) thread.join();
