@@ -12,6 +12,7 @@ struct ProductShape {
   Dim rows;
   std::int64_t depth = 0, lanes = 0;
   std::int64_t words = 0;  // pairs that the depth comes in, filled up where that can be; 0: it does not
+  int parts = 1;  // of each operand, multiplied in pairs: all products of parts but the least are summed
 };
 
 enum class ProductForm : std::uint8_t {

@@ -76,11 +76,11 @@ class Splitter {
     const auto f32 = [&](ValueId v) { return c.from.type(v).dtype == DType::F32; };
     if (!f32(c.node.operands[0]) || !f32(c.node.operands[1]) || c.from.type(c.node.operands[1]).rank() != 2) return false;
     if (c.node.attrs.ints(Attr::LhsContract).size() != 1 || c.from.constant(c.node.operands[1]) == nullptr) return false;
-    const auto shape = product_shape(c.from, c.node);
+    auto shape = product_shape(c.from, c.node);
     if (!shape || shape->depth % kDepth != 0 || shape->lanes % kLanes != 0) return false;
-    const int products = parts_ * (parts_ + 1) / 2;
+    shape->parts = parts_;
     const ProductChoice choice = choose_(*shape, c.from.facts);
-    return choice.form == ProductForm::Pairs && choice.gain >= kWorth * products;
+    return choice.form == ProductForm::Pairs && choice.gain >= kWorth;
   }
 
   // Nothing: some column is not exact as parts.
