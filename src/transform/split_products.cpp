@@ -30,7 +30,7 @@ using GOp = graph::Op;
 
 namespace {
 
-constexpr double kWorth = 1.15;  // times faster, to be worth the change: the operand is split, too
+constexpr double kSplitGain = 1.15;  // times faster, to be worth the change: the operand is split, too
 constexpr double kLargest = 3.38e38;  // above, a bf16 may be infinite
 // The least that the largest magnitudes of a row and of a column of weights may be: units flush products of parts below
 // 2^-126 as well, and the last that count are 2^-24 of the largest.
@@ -80,7 +80,7 @@ class Splitter {
     if (!shape || shape->depth % kDepth != 0 || shape->lanes % kLanes != 0) return false;
     shape->parts = parts_;
     const ProductChoice choice = choose_(*shape, c.from.facts);
-    return choice.form == ProductForm::Pairs && choice.gain >= kWorth;
+    return choice.form == ProductForm::Pairs && choice.gain >= kSplitGain;
   }
 
   // Nothing: some column is not exact as parts.

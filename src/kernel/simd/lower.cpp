@@ -261,7 +261,11 @@ void Lowering::lower_if(const Inst& inst) {
 
 Result<Function> lower_simd(const tile::Function& function, const Machine& machine) {
   WEFT_TRY(tile::verify(function));
-  return simd::Lowering(function, machine).run();
+  Function kernel = WEFT_TRY(simd::Lowering(function, machine).run());
+  if (tile_registers(kernel)) return kernel;
+  Machine other = machine;  // more sums than the matrix unit has room for
+  other.has_amx_bf16 = other.has_amx_int8 = false;
+  return simd::Lowering(function, other).run();
 }
 
 }  // namespace weft::kernel

@@ -26,6 +26,7 @@ struct Value : Lines {  // the lines when it is an index
   enum class Form { Index, Registers, Tiles } form = Form::Registers;
   tile::Type type;
   int depth = 0;  // of the block that tiles were made in
+  int operand = -1;  // of dots on a matrix unit: the number of what is loaded when one needs it
   // Registers: row-major, stored_rows x layout.count. Tiles: row-major, in steps of whole tiles
   int stored_rows = 1;
   Layout layout;
@@ -122,6 +123,8 @@ class Lowering {
   std::vector<ValueId> sum_tiles(ValueId v);
   std::vector<ValueId> left_tiles(ValueId v);
   std::vector<ValueId> right_tiles(ValueId v);
+  std::vector<ValueId> operand_tiles(const Value& v);
+  Value later(const Access& access, const tile::Type& type, std::function<std::vector<ValueId>()> load);
   const Value& spread(ValueId v);
 
   Value reduce(const Inst& inst, Combine combine);
@@ -132,6 +135,8 @@ class Lowering {
   const tile::Function& f_;
   const Machine& machine_;
   const TileUses tiles_;
+  std::vector<std::function<std::vector<ValueId>()>> operands_;  // loads of tiles
+  std::map<int, std::vector<ValueId>> loaded_;  // of these, what the last dot had
   std::map<DType, int> scratch_;      // on-chip buffers that tiles pass through
   std::map<ValueId, Value> spread_;   // what is in tiles, in vectors
   Builder b_;

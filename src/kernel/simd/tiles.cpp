@@ -123,19 +123,43 @@ std::optional<Value> Lowering::load_tiles(const Access& access, const tile::Type
   if (static_cast<int>(index.rows.size()) != type.shape[0]) return std::nullopt;
   const auto step = even_step(index.rows, every);
   if (!step) return right ? std::nullopt : std::optional(load_uneven(access, type));
-  std::vector<ValueId> tiles;
+  std::vector<ValueId> starts;
   for (int n = 0; n < lines; ++n) {
     const Sum first = right ? math_.add(index.rows[0], math_.constant(std::int64_t{n} * kTileRows * every)) : index.rows[n * kTileRows];
-    tiles.push_back(b_.load_tile(access.buffer, math_.value(first), math_.value(*step)));
+    starts.push_back(math_.value(first));
   }
-  return tiles_value(type, std::move(tiles));
+  return later(access, type, [this, buffer = access.buffer, starts = std::move(starts), stride = math_.value(*step)] {
+    std::vector<ValueId> tiles;
+    for (const ValueId start : starts) tiles.push_back(b_.load_tile(buffer, start, stride));
+    return tiles;
+  });
+}
+
+// Operands are loaded when a dot needs them and the one before did not: sums leave few registers, and a tile that several
+// dots use is sooner loaded again than kept. What kernels write is read where the program reads it.
+Value Lowering::later(const Access& access, const tile::Type& type, std::function<std::vector<ValueId>()> load) {
+  if (f_.buffers[access.buffer].written) return tiles_value(type, load());
+  Value v = tiles_value(type, {});
+  v.operand = static_cast<int>(operands_.size());
+  operands_.push_back(std::move(load));
+  return v;
+}
+
+std::vector<ValueId> Lowering::operand_tiles(const Value& v) {
+  if (v.operand < 0) return v.registers;
+  if (const auto found = loaded_.find(v.operand); found != loaded_.end() && v.depth == b_.depth()) return found->second;
+  return operands_[v.operand]();
 }
 
 // Whole rows, wherever each lies.
 Value Lowering::load_uneven(const Access& access, const tile::Type& type) {
-  std::vector<ValueId> rows;
-  for (const Sum& row : access.index.rows) rows.push_back(b_.load(access.buffer, math_.value(row), type.shape[1]));
-  return tiles_value(type, through_scratch(type.dtype, rows, type.shape[1], row_starts(type)));
+  std::vector<ValueId> at;
+  for (const Sum& row : access.index.rows) at.push_back(math_.value(row));
+  return later(access, type, [this, buffer = access.buffer, type, at = std::move(at)] {
+    std::vector<ValueId> rows;
+    for (const ValueId row : at) rows.push_back(b_.load(buffer, row, type.shape[1]));
+    return through_scratch(type.dtype, rows, type.shape[1], row_starts(type));
+  });
 }
 
 std::vector<int> Lowering::row_starts(const tile::Type& type) {
@@ -191,13 +215,13 @@ std::vector<ValueId> Lowering::sum_tiles(ValueId v) {
 }
 
 std::vector<ValueId> Lowering::left_tiles(ValueId v) {
-  if (values_[v].form == Value::Form::Tiles) return values_[v].registers;
+  if (values_[v].form == Value::Form::Tiles) return operand_tiles(values_[v]);
   return through_scratch(type(v).dtype, expand({v}), type(v).shape[1], row_starts(type(v)));
 }
 
 // The steps of a column that a word holds, from so many rows.
 std::vector<ValueId> Lowering::right_tiles(ValueId v) {
-  if (values_[v].form == Value::Form::Tiles) return values_[v].registers;
+  if (values_[v].form == Value::Form::Tiles) return operand_tiles(values_[v]);
   const tile::Type& t = type(v);
   const int side = side_of(t.dtype);
   const Layout to = natural_layout(t);
@@ -218,6 +242,10 @@ std::vector<ValueId> Lowering::right_tiles(ValueId v) {
 Value Lowering::dot_in_tiles(const Inst& inst) {
   const std::vector<ValueId> a = left_tiles(inst.operands[0]), b = right_tiles(inst.operands[1]);
   std::vector<ValueId> sums = sum_tiles(inst.operands[2]);
+  loaded_.clear();
+  for (const auto& [v, tiles] : {std::pair(inst.operands[0], &a), {inst.operands[1], &b}}) {
+    if (values_[v].operand >= 0) loaded_[values_[v].operand] = *tiles;
+  }
   for (std::size_t r = 0; r < a.size(); ++r) {
     for (std::size_t c = 0; c < b.size(); ++c) {
       ValueId& sum = sums[r * b.size() + c];

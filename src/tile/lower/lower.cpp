@@ -232,7 +232,6 @@ ValueId Lowerer::multiply_words(const Stmt& s, ValueId acc) {
 // The same over several words, which the loop around that of a word's steps counts.
 ValueId Lowerer::multiply_deep_words(ExprId a, ExprId b, ValueId acc, LoopId deep, LoopId word) {
   const int side = static_cast<int>(g_.loops[word].extent.value()), steps = record_.loops[deep].depth * side;
-  tiles_along_.clear();  // each term reads its own: the unit has no registers for operands of several
   const Type type = b_.type(acc);
   const ValueId base = active_[deep]->index;
   const auto operand = [&](ExprId e, ValueId step, int rows, int columns) {
