@@ -16,26 +16,26 @@ using graph::Graph;
 using graph::ValueId;
 using transform::Precision;
 
-enum class Values { Normal, Wide, Tiny, Huge, Positive, Activations };
+enum class Operands { Normal, Wide, Tiny, Huge, Positive, Activations };
 
-double draw(Values kind, std::mt19937& random) {
+double one_of(Operands kind, std::mt19937& random) {
   std::normal_distribution<double> normal;
   const double x = normal(random);
   switch (kind) {
-    case Values::Normal: return x;
-    case Values::Wide: return x * std::pow(10.0, std::uniform_real_distribution<double>(-8, 8)(random));
-    case Values::Tiny: return x * 0x1p-60;
-    case Values::Huge: return x * 0x1p60;
-    case Values::Positive: return std::fabs(x);
-    case Values::Activations: return x * 0.5 * (1 + std::erf(x)) * (random() % 50 == 0 ? 30 : 1);
+    case Operands::Normal: return x;
+    case Operands::Wide: return x * std::pow(10.0, std::uniform_real_distribution<double>(-8, 8)(random));
+    case Operands::Tiny: return x * 0x1p-60;
+    case Operands::Huge: return x * 0x1p60;
+    case Operands::Positive: return std::fabs(x);
+    case Operands::Activations: return x * 0.5 * (1 + std::erf(x)) * (random() % 50 == 0 ? 30 : 1);
   }
   return x;
 }
 
-Tensor values(Sizes shape, Values kind, unsigned seed) {
+Tensor values(Sizes shape, Operands kind, unsigned seed) {
   std::mt19937 random(seed);
   Tensor t = Tensor::zeros(DType::F32, std::move(shape)).value();
-  for (std::int64_t i = 0; i < t.size(); ++i) t.set_f64(i, draw(kind, random));
+  for (std::int64_t i = 0; i < t.size(); ++i) t.set_f64(i, one_of(kind, random));
   return t;
 }
 
@@ -94,8 +94,8 @@ Tensor computed(const Graph& g, const Options& options, const Tensor& x) {
 
 TEST(SplitProducts, AreAsExactAsThePrecisionSays) {
   for (const std::int64_t depth : {64, 1024, 4096}) {
-    for (Values kind : {Values::Normal, Values::Wide, Values::Tiny, Values::Huge, Values::Positive, Values::Activations}) {
-      const Tensor x = values({20, depth}, kind, 1), w = values({depth, 32}, kind == Values::Activations || kind == Values::Tiny ? Values::Normal : kind, 2);
+    for (Operands kind : {Operands::Normal, Operands::Wide, Operands::Tiny, Operands::Huge, Operands::Positive, Operands::Activations}) {
+      const Tensor x = values({20, depth}, kind, 1), w = values({depth, 32}, kind == Operands::Activations || kind == Operands::Tiny ? Operands::Normal : kind, 2);
       const Graph g = product(20, w);
       Options off;
       off.cache = false;
@@ -117,7 +117,7 @@ TEST(SplitProducts, AreAsExactAsThePrecisionSays) {
 }
 
 TEST(SplitProducts, AreSumsInOneKernelAfterOnePassOverTheOperand) {
-  const Graph g = product(Dim::symbol("m"), values({64, 48}, Values::Normal, 2));
+  const Graph g = product(Dim::symbol("m"), values({64, 48}, Operands::Normal, 2));
   const Compiled six = compile(g, forced(Precision::Highest)).value(), three = compile(g, forced(Precision::High)).value();
   EXPECT_EQ(dots(*six.graph), 6);
   EXPECT_EQ(dots(*three.graph), 3);
@@ -127,16 +127,16 @@ TEST(SplitProducts, AreSumsInOneKernelAfterOnePassOverTheOperand) {
 }
 
 TEST(SplitProducts, ComputeTheSame) {
-  const Graph g = product(Dim::symbol("m"), values({96, 48}, Values::Normal, 2));
+  const Graph g = product(Dim::symbol("m"), values({96, 48}, Operands::Normal, 2));
   const runtime::Executable exe(compile(g, forced(Precision::Highest)).value().plan);
   for (const std::int64_t m : {0, 1, 7, 33}) {
-    const Tensors inputs{values({m, 96}, Values::Normal, 3)};
+    const Tensors inputs{values({m, 96}, Operands::Normal, 3)};
     expect_same(run(exe, inputs, 2), graph::interpret(g, inputs).value(), fmt::format("{} rows", m));
   }
 }
 
 TEST(SplitProducts, AskForTheExactFormWhereARowIsNotExact) {
-  const Graph g = product(Dim::symbol("m"), values({64, 32}, Values::Normal, 2));
+  const Graph g = product(Dim::symbol("m"), values({64, 32}, Operands::Normal, 2));
   const runtime::Executable exe(compile(g, forced(Precision::Highest)).value().plan);
   const auto code = [&](const Tensor& x) {
     Tensors outputs;
@@ -144,7 +144,7 @@ TEST(SplitProducts, AskForTheExactFormWhereARowIsNotExact) {
     return done.ok() ? std::string() : done.error().code();
   };
   const auto with = [&](double value) {
-    Tensor x = values({9, 64}, Values::Normal, 4);
+    Tensor x = values({9, 64}, Operands::Normal, 4);
     x.set_f64(200, value);
     return x;
   };
@@ -164,15 +164,15 @@ TEST(SplitProducts, LeaveWhatTheyDoNotFit) {
     return dots(*compile(g, options).value().graph) > 1;
   };
   const Options yes = forced(Precision::Highest);
-  EXPECT_TRUE(split(product(64, values({64, 32}, Values::Normal, 1)), yes));
-  EXPECT_FALSE(split(product(64, values({48, 32}, Values::Normal, 1)), yes));
-  EXPECT_FALSE(split(product(64, values({64, 24}, Values::Normal, 1)), yes));
+  EXPECT_TRUE(split(product(64, values({64, 32}, Operands::Normal, 1)), yes));
+  EXPECT_FALSE(split(product(64, values({48, 32}, Operands::Normal, 1)), yes));
+  EXPECT_FALSE(split(product(64, values({64, 24}, Operands::Normal, 1)), yes));
   for (const double bad : {std::numeric_limits<double>::infinity(), std::nan(""), 3.4e38}) {
-    Tensor w = values({64, 32}, Values::Normal, 1);
+    Tensor w = values({64, 32}, Operands::Normal, 1);
     w.set_f64(77, bad);
     EXPECT_FALSE(split(product(64, w), yes)) << bad;
   }
-  Tensor small = values({64, 32}, Values::Normal, 1);
+  Tensor small = values({64, 32}, Operands::Normal, 1);
   for (std::int64_t i = 0; i < 64; ++i) small.set_f64(i * 32 + 5, 1e-35);
   EXPECT_FALSE(split(product(64, small), yes));
 }
@@ -187,7 +187,7 @@ TEST(SplitProducts, AreChosenByCost) {
     options.machine = *cpu_named("sapphirerapids");
     options.machine.cores = 2;
     if (!unit) remove_features(options.machine, {"-amx"});
-    return dots(*compile(product(m, values({768, 768}, Values::Normal, 1)), options).value().graph) > 1;
+    return dots(*compile(product(m, values({768, 768}, Operands::Normal, 1)), options).value().graph) > 1;
   };
   EXPECT_TRUE(split(512, true, Precision::Highest));
   EXPECT_TRUE(split(512, true, Precision::High));

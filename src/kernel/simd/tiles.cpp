@@ -19,10 +19,10 @@ int steps_of(DType t) { return kTileRowBytes / bytes_of(t); }
 int side_of(DType t) { return 4 / bytes_of(t); }  // steps of a column that lie side by side
 bool is_byte(DType t) { return t == DType::U8 || t == DType::I8; }
 
-void visit(const ssa::Block& block, const std::function<void(const ssa::Inst&)>& before) {
+void walk(const ssa::Block& block, const std::function<void(const ssa::Inst&)>& before) {
   for (const ssa::Inst& inst : block.insts) {
     before(inst);
-    for (const ssa::Block& region : inst.regions) visit(region, before);
+    for (const ssa::Block& region : inst.regions) walk(region, before);
   }
 }
 
@@ -37,7 +37,7 @@ void mark_carried(const tile::Function& f, std::vector<bool>& sums) {
       more = more || !sums[v];
       sums[v] = true;
     };
-    visit(f.body, [&](const ssa::Inst& inst) {
+    walk(f.body, [&](const ssa::Inst& inst) {
       if (static_cast<Op>(inst.op) != Op::For) return;
       for (std::size_t k = 0; k < inst.results.size(); ++k) {
         const ssa::ValueId arg = inst.regions[0].args[k + 1];
@@ -68,7 +68,7 @@ TileUses tile_uses(const tile::Function& f, const Machine& machine) {
   const auto mark = [](const std::vector<ssa::ValueId>& values, std::vector<bool>& marks) {
     for (const ssa::ValueId v : values) marks[v] = true;
   };
-  visit(f.body, [&](const ssa::Inst& inst) {
+  walk(f.body, [&](const ssa::Inst& inst) {
     const Op op = static_cast<Op>(inst.op);
     for (const ssa::Block& region : inst.regions) mark(region.yields, other);
     if (op == Op::Const && inst.imm == 0 && inst.fimm == 0) uses.zero[inst.results[0]] = true;
@@ -93,7 +93,7 @@ TileUses tile_uses(const tile::Function& f, const Machine& machine) {
 
 std::vector<ssa::Buffer> added_buffers(const tile::Function& function, const Machine& machine) {
   std::set<DType> passing;
-  simd::visit(function.body, [&](const ssa::Inst& inst) {
+  simd::walk(function.body, [&](const ssa::Inst& inst) {
     if (!simd::is_tile_dot(function, inst, machine)) return;
     for (const ssa::ValueId v : inst.operands) passing.insert(function.type(v).dtype);
   });
