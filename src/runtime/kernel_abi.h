@@ -7,7 +7,7 @@ namespace weft::runtime {
 
 // What a check says that fails because a fast form of an operator met a value it is not exact for (an infinity, a NaN):
 // the run is to be repeated by a program without such forms.
-inline constexpr const char* kNeedsExact = "a value is not finite where a fast form of a convolution needs it to be";
+inline constexpr const char* kNeedsExact = "a value is not one that a fast form of a product is exact for";
 
 // Runs programs begin <= pid < end of the grid.
 //   buffers  one pointer per Memory buffer of the kernel function, in order

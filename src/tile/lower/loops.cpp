@@ -137,6 +137,7 @@ void Lowerer::step(const Stmt& s, ValueId base, bool masked) {
 namespace {
 
 constexpr std::int64_t kChain = 256;  // terms of one float sum before a new partial sum starts
+constexpr std::int64_t kUnitChain = 4096;  // where a matrix unit adds 32 of them before it rounds
 
 // How many terms a step of the loop adds to a local, and whether all it does is add floats to locals.
 struct Sums {
@@ -178,15 +179,16 @@ std::int64_t Lowerer::partial_steps(const Stmt& s) const {
   Sums sums;
   sums.deep = record_.loops[s.id].depth > 1;
   look_for_sums(g_, record_, s.body, sums);
-  if (!sums.only || (sums.deep && sums.words)) return 0;
+  if (!sums.only) return 0;
   sums.terms *= record_.loops[s.id].depth;
-  const std::int64_t block = !sums.known ? 1 : std::max<std::int64_t>(1, kChain / sums.terms);
+  const std::int64_t terms = sums.deep && sums.words ? kUnitChain : kChain;
+  const std::int64_t block = !sums.known ? 1 : std::max<std::int64_t>(1, terms / sums.terms);
   const Dim& extent = g_.loops[s.id].extent;
   return extent.is_const() && extent.value() <= 2 * block * stride(s.id) ? 0 : block;
 }
 
-// Chains of at most kChain terms, each from zero, and their sums added up: the rounding error of a sum of n terms grows
-// with n / kChain + kChain instead of n.
+// Chains of at most so many terms, each from zero, and their sums added up: the rounding error of a sum of n terms grows
+// with the number of chains and the length of one instead of n.
 void Lowerer::steps(const Stmt& s, ValueId lo, ValueId hi, bool masked) {
   const std::int64_t block = partial_steps(s);
   if (block == 0) return chain(s, lo, hi, masked);
