@@ -53,6 +53,7 @@ void Emitter::open_group_frame(const std::string& symbol) {
   fn_->setCallingConv(llvm::CallingConv::PTX_Kernel);
   fn_->addFnAttr(llvm::Attribute::NoUnwind);
   fn_->addFnAttr("nvvm.maxntid", std::to_string(f_.threads));
+  fn_->addFnAttr("nvvm.minctasm", "1");  // else the assembler spills registers for more groups than the schedule counts on
   b_.SetInsertPoint(new_block("entry"));
   unsigned next = 0;
   for (std::size_t i = 0; i < f_.buffers.size(); ++i) {
