@@ -127,8 +127,8 @@ class Builder : public ssa::FunctionBuilder {
   std::unique_ptr<Numbering> numbering_;
 };
 
-// By value id, which register of the matrix unit a tile lies in, -1 for what is no tile. Nothing where more are alive at
-// a time than there are registers.
+// By value id, which register of the matrix unit a tile lies in, -1 for what is no tile; empty where there are no tiles.
+// Nothing where more are alive at a time than there are registers.
 std::optional<std::vector<int>> tile_registers(const Function& function);
 
 // math/: replaces transcendental instructions by polynomials over the remaining ops. What is left of float ops: add, sub,

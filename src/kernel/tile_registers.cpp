@@ -121,6 +121,9 @@ class Assignment {
 
 }  // namespace
 
-std::optional<std::vector<int>> tile_registers(const Function& function) { return Assignment(function).run(); }
+std::optional<std::vector<int>> tile_registers(const Function& function) {
+  const bool tiles = std::any_of(function.types.begin(), function.types.end(), [](const Type& t) { return t.rank == 2; });
+  return tiles ? Assignment(function).run() : std::vector<int>();
+}
 
 }  // namespace weft::kernel

@@ -75,7 +75,6 @@ TileUses tile_uses(const tile::Function& f, const Machine& machine) {
     if (op == Op::Broadcast) uses.zero[inst.results[0]] = uses.zero[inst.operands[0]];
     if (op == Op::Load) loaded[inst.results[0]] = true;
     if (!is_tile_dot(f, inst, machine)) return mark(inst.operands, other);
-    uses.any = true;
     uses.left[inst.operands[0]] = uses.right[inst.operands[1]] = true;
     uses.sums[inst.operands[2]] = uses.sums[inst.results[0]] = true;
     other[inst.operands[2]] = true;

@@ -16,7 +16,6 @@ struct TileUses {  // by value id
   std::vector<bool> sums;         // what a loop carries to a dot's sum, and what dots give
   std::vector<bool> left, right;  // loads that are nothing but such operands of dots
   std::vector<bool> zero;         // constants, for sums to start with
-  bool any = false;
 };
 TileUses tile_uses(const tile::Function& function, const Machine& machine);
 

@@ -1,6 +1,5 @@
 // Tiles of x86's matrix unit (AMX), whose registers LLVM's intrinsics name by number. The same configuration serves all kernels: eight
 // tiles of 16 rows of 64 bytes, set when a part of a grid begins and released when it ends.
-#include <algorithm>
 #include <array>
 
 #include <llvm/IR/Constants.h>
@@ -17,11 +16,10 @@ using ssa::ValueId;
 namespace Intrinsic = llvm::Intrinsic;
 
 Result<void> Emitter::assign_tiles() {
-  if (std::none_of(f_.types.begin(), f_.types.end(), [](const ssa::Type& t) { return t.rank == 2; })) return {};
-  if (!isa_.amx) return unsupported("matrix-unit", "tiles on a CPU without AMX").at(f_.name);
   auto registers = kernel::tile_registers(f_);
   if (!registers) return internal_error("more than eight tiles at a time").at(f_.name);
   tile_registers_ = *std::move(registers);
+  if (has_tiles() && !isa_.amx) return unsupported("matrix-unit", "tiles on a CPU without AMX").at(f_.name);
   return {};
 }
 
