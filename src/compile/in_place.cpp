@@ -43,6 +43,7 @@ class Analysis {
     for (const Stmt& s : body) {
       if (s.kind == Stmt::Kind::Loop) {
         loops.push_back(s.id);
+        if (s.value >= 0) add_reads(s.value, loops);
         visit(s.body, loops);
         loops.pop_back();
         continue;

@@ -49,6 +49,7 @@ class Counter {
   void walk(const std::vector<Stmt>& body_stmts, const Dim& times) {
     for (const Stmt& s : body_stmts) {
       if (s.kind == Stmt::Kind::Loop) {
+        if (s.value >= 0) body(s.value, times * g_.loops[s.id].extent);
         walk(s.body, times * g_.loops[s.id].extent);
         continue;
       }

@@ -181,10 +181,11 @@ ParamId Group::add_param(Param p) {
   return static_cast<ParamId>(params.size()) - 1;
 }
 
-Stmt loop_stmt(LoopId id, std::vector<Stmt> body) {
+Stmt loop_stmt(LoopId id, std::vector<Stmt> body, ExprId when) {
   Stmt s;
   s.kind = Stmt::Kind::Loop;
   s.id = id;
+  s.value = when;
   s.body = std::move(body);
   return s;
 }

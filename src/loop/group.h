@@ -5,7 +5,9 @@
 // Statements, in order of execution:
 //   loop i: extent   Parallel  iterations are independent, any order
 //                    Reduce    iterations only `update` locals declared outside, which may be
-//                    reassociated Serial    in ascending order (carried state: scans, scatters)
+//                    reassociated Serial    in ascending order (carried state: scans, scatters). A
+//                    serial body may begin with `when c`: an iteration in which c is false changes
+//                    nothing and need not be run
 //   local t = e      declares (or redeclares) a scalar for the statements after it in this block
 //   and deeper update t += e    combines e into a local set t = e        replaces a local (only in
 //   Serial loops) store P[...] = e writes an element; with a combine, combines into it
@@ -86,7 +88,7 @@ struct Stmt {
   enum class Kind : std::uint8_t { Loop, Local, Update, Set, Store } kind = Kind::Loop;
   std::int32_t id = 0;              // Loop: loop, Local/Update/Set: local, Store: param
   Combine combine = Combine::None;  // Update, Store
-  ExprId value = -1;                // Local, Update, Set, Store
+  ExprId value = -1;                // Local, Update, Set, Store; Loop: its `when`, or -1
   std::vector<ExprId> index;        // Store: coordinates
   std::vector<Stmt> body;           // Loop
 };
@@ -138,7 +140,7 @@ class Group {
   std::unordered_multimap<std::uint64_t, ExprId> interned_;
 };
 
-Stmt loop_stmt(LoopId id, std::vector<Stmt> body);
+Stmt loop_stmt(LoopId id, std::vector<Stmt> body, ExprId when = -1);
 Stmt local_stmt(LocalId id, ExprId init);
 Stmt update_stmt(LocalId id, Combine combine, ExprId value);
 Stmt set_stmt(LocalId id, ExprId value);

@@ -47,6 +47,7 @@ class HomeFinder {
     for (const Stmt& s : body) {
       if (s.kind == Stmt::Kind::Loop) {
         path_.push_back(s.id);
+        if (s.value >= 0) expr(s.value);
         block(s.body);
         path_.pop_back();
         continue;

@@ -131,6 +131,7 @@ class Interpreter {
       if (s.kind == Stmt::Kind::Loop) {
         for (std::int64_t i = 0; i < extents_[s.id]; ++i) {
           iv_[s.id] = i;
+          if (s.value >= 0 && WEFT_TRY(value(s.value)).i == 0) continue;
           WEFT_TRY(block(s.body));
         }
         continue;

@@ -174,13 +174,15 @@ class Parser {
   }
 
   // --- statements
-  Result<void> block(std::vector<Stmt>& body, int depth) {
+  Result<void> block(std::vector<Stmt>& body, int depth, ExprId* when = nullptr) {
     if (depth > kParseDepth) return fail("loops are nested too deeply");
     while (!at_end() && peek() != '}') {
       if (peek() == '%') {
         const auto n = WEFT_TRY(id('%'));
         WEFT_TRY(expect("="));
         lets_[n] = WEFT_TRY(sum(0));
+      } else if (when != nullptr && body.empty() && word("when")) {
+        *when = WEFT_TRY(sum(0));
       } else {
         body.push_back(WEFT_TRY(statement(depth)));
       }
@@ -226,9 +228,10 @@ class Parser {
     g_.loops[n] = {kind, WEFT_TRY(dim("{"))};
     WEFT_TRY(expect("{"));
     std::vector<Stmt> body;
-    WEFT_TRY(block(body, depth + 1));
+    ExprId when = -1;
+    WEFT_TRY(block(body, depth + 1, &when));
     WEFT_TRY(expect("}"));
-    return loop_stmt(n, std::move(body));
+    return loop_stmt(n, std::move(body), when);
   }
 
   Result<Stmt> store() {

@@ -177,12 +177,16 @@ class Printer {
   void block(const std::vector<Stmt>& body, int indent) {
     for (const Stmt& s : body) {
       for (ExprId i : s.index) define(i, indent);
-      if (s.value >= 0) define(s.value, indent);
+      if (s.value >= 0 && s.kind != Stmt::Kind::Loop) define(s.value, indent);
       switch (s.kind) {
         case Stmt::Kind::Loop:
           line(indent,
                fmt::format("{} i{}: {} {{", kLoopNames[static_cast<int>(g_.loops[s.id].kind)], s.id,
                            g_.loops[s.id].extent.str()));
+          if (s.value >= 0) {
+            define(s.value, indent + 1);
+            line(indent + 1, "when " + use(s.value));
+          }
           block(s.body, indent + 1);
           line(indent, "}");
           break;

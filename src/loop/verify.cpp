@@ -195,6 +195,10 @@ class Verifier {
           seen_[s.id] = true;
           Scope inner = scope;
           inner.loops.push_back(s.id);
+          if (s.value >= 0) {
+            if (g_.loops[s.id].kind != LoopKind::Serial) return bad(fmt::format("i{} leaves iterations out and is not serial", s.id));
+            WEFT_TRY(value(s.value, DType::Bool, inner));
+          }
           WEFT_TRY(block(s.body, std::move(inner)));
           break;
         }

@@ -27,6 +27,7 @@ loop::AttentionPlan attention_plan(const loop::AttentionShape& s, const Machine&
   const auto row_bytes = static_cast<std::int64_t>(kLaneVectors) * m.vector_bits / 8;
   const std::int64_t most = std::max(kFewestKeys, m.l1_bytes / 2 / row_bytes);
   loop::AttentionPlan plan;
+  plan.skips = true;
   if (s.keys_known && s.keys <= 2.0 * static_cast<double>(most)) {  // then all of the first-level cache
     plan.block = std::max<std::int64_t>(1, static_cast<std::int64_t>(s.keys));
     plan.why = fmt::format("all {} keys at a time", plan.block);

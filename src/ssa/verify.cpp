@@ -97,8 +97,8 @@ class Verifier {
   }
 
   Result<void> branch(const Inst& inst) {
-    if (f_.type(inst.operands[0]) != Type::scalar(DType::Bool))
-      return bad(inst, "the condition is no bool scalar");
+    const Type& condition = f_.type(inst.operands[0]);
+    if (condition.dtype != DType::Bool || condition.elements() != 1) return bad(inst, "the condition is not one bool");
     for (const Block& region : inst.regions) {
       if (!region.args.empty()) return bad(inst, "a region with arguments");
       WEFT_TRY(same_types(inst, region.yields, inst.results, "yields"));

@@ -96,8 +96,7 @@ class Verifier {
         }
         return {};
       case Op::If:
-        return in(inst, 0) == Type::scalar(DType::Bool) ? Result<void>()
-                                                        : fail(inst, "takes a bool scalar");
+        return in(inst, 0).dtype == DType::Bool && in(inst, 0).elements() == 1 ? Result<void>() : fail(inst, "takes one bool");
       default:
         return fail(inst, "has no rule in the verifier");
     }

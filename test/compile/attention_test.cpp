@@ -12,7 +12,7 @@ using weft::testing::AttentionCase;
 using weft::testing::AttentionInputs;
 using weft::testing::Mask;
 
-std::unique_ptr<runtime::Executable> one_kernel(const graph::Graph& g) {
+std::unique_ptr<runtime::Executable> with_kernels(const graph::Graph& g, int kernels) {
   Options options;
   options.cache = false;
   options.jobs = 1;
@@ -21,10 +21,12 @@ std::unique_ptr<runtime::Executable> one_kernel(const graph::Graph& g) {
     ADD_FAILURE() << compiled.error().what();
     return nullptr;
   }
-  EXPECT_EQ(compiled->report.kernels, 1);
-  EXPECT_EQ(compiled->plan->infos.at(0).name, "attention");
+  EXPECT_EQ(compiled->report.kernels, kernels);
+  EXPECT_EQ(compiled->plan->infos.at(kernels - 1).name, "attention");
   return std::make_unique<runtime::Executable>(compiled->plan);
 }
+
+std::unique_ptr<runtime::Executable> one_kernel(const graph::Graph& g) { return with_kernels(g, 1); }
 
 void check_attention(const AttentionCase& c, const std::vector<AttentionInputs>& runs) {
   const graph::Graph g = weft::testing::attention_graph(c);
@@ -73,6 +75,64 @@ TEST(CompiledAttention, SpecialValues) {
     c.mask = Mask::Full, c.nan_to_zero = zero, c.size = 16, c.value_size = 16;
     check_attention(c, sizes({{40, 150}, {17, 31}}, 0.0005));
     check_attention(c, sizes({{40, 150}, {17, 31}}, 0.05));
+  }
+}
+
+// Which key a row sees; what a mask adds where it does not.
+struct Pattern {
+  const char* name;
+  bool (*sees)(std::int64_t row, std::int64_t key);
+  double hidden;
+};
+const Pattern kPatterns[] = {
+    {"causal", [](std::int64_t i, std::int64_t j) { return j <= i; }, -INFINITY},
+    {"causal, finite", [](std::int64_t i, std::int64_t j) { return j <= i; }, -1e9},
+    {"causal, lowest", [](std::int64_t i, std::int64_t j) { return j <= i; }, -3.4028234663852886e38},
+    {"causal, not far", [](std::int64_t i, std::int64_t j) { return j <= i; }, -40},
+    {"window", [](std::int64_t i, std::int64_t j) { return j <= i && i - j < 60; }, -INFINITY},
+    {"reversed, lowest", [](std::int64_t i, std::int64_t j) { return j >= i; }, -3.4028234663852886e38},
+    {"few rows, nothing seen", [](std::int64_t i, std::int64_t) { return i % 7 == 0; }, -INFINITY},
+    {"one key", [](std::int64_t, std::int64_t j) { return j == 333; }, -1e30},
+};
+
+// Eight heads share a mask, so that blocks of keys which it excludes are left out: what is in them makes no difference but
+// where it is no number.
+TEST(CompiledAttention, LeavesOutWhatAMaskExcludes) {
+  for (const bool softcap : {false, true}) {
+    AttentionCase c;
+    c.heads = 4, c.group = 2, c.mask = Mask::Full, c.size = 16, c.value_size = 24, c.softcap = softcap;
+    const graph::Graph g = weft::testing::attention_graph(c);
+    const auto exe = with_kernels(g, 3);
+    ASSERT_NE(exe, nullptr);
+    for (const Pattern& pattern : kPatterns) {
+      for (int odd = 0; odd < (softcap ? 1 : 4); ++odd) {  // nothing, then a value, a key, a query that is no number
+        AttentionInputs in;
+        in.rows = 150, in.keys = 390, in.scale = odd == 3 ? 10 : 1;
+        Tensors inputs = weft::testing::attention_inputs(c, in);
+        for (std::int64_t i = 0; i < in.rows * in.keys; ++i) {
+          if (!pattern.sees(i / in.keys, i % in.keys)) inputs[3].set_f64(i, pattern.hidden);
+          else if (!std::isfinite(inputs[3].f64(i))) inputs[3].set_f64(i, 0.5);
+        }
+        if (odd == 1) inputs[2].set_f64(380 * c.value_size + 3, std::nan(""));
+        if (odd == 2) inputs[1].set_f64(370 * c.size + 5, INFINITY);
+        if (odd == 3) inputs[0].set_f64(17 * c.size + 2, -INFINITY);
+        auto want = graph::interpret(g, inputs);
+        ASSERT_TRUE(want.ok()) << want.error().what();
+        EXPECT_EQ(difference(run(*exe, inputs, 2)[0], (*want)[0], 1e-5), "") << pattern.name << " " << odd << " " << softcap;
+      }
+    }
+  }
+  AttentionCase c;
+  c.heads = 8, c.mask = Mask::Causal, c.size = 16, c.value_size = 16;
+  const auto exe = with_kernels(weft::testing::attention_graph(c), 3);
+  ASSERT_NE(exe, nullptr);
+  for (const auto& [rows, keys] : {std::pair{1, 5}, {130, 390}, {390, 130}, {257, 257}, {0, 300}, {300, 0}}) {
+    AttentionInputs in;
+    in.rows = rows, in.keys = keys;
+    const Tensors inputs = weft::testing::attention_inputs(c, in);
+    auto want = graph::interpret(weft::testing::attention_graph(c), inputs);
+    ASSERT_TRUE(want.ok()) << want.error().what();
+    EXPECT_EQ(difference(run(*exe, inputs, 2)[0], (*want)[0], 1e-5), "") << rows << " x " << keys;
   }
 }
 

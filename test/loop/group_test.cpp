@@ -132,6 +132,9 @@ TEST(Text, Refuses) {
   EXPECT_NE(error("local t0: f32 = f32(0) parallel i0: 4 { set t0 = f32(1) }").find("independent"),
             std::string::npos);
   EXPECT_NE(error("parallel i0: 4 { } parallel i0: 4 { }").find("twice"), std::string::npos);
+  EXPECT_NE(error("parallel i0: 4 { when lt(i0, 2) store p1[i0] = f32(0) }").find("is not serial"), std::string::npos);
+  EXPECT_NE(error("serial i0: 4 { when i0 }").find("value is i64"), std::string::npos);
+  EXPECT_NE(error("serial i0: 4 { store p1[i0] = f32(0) when lt(i0, 2) }").find("unknown statement"), std::string::npos);
   EXPECT_NE(error("store p1[0] = f32(1) + 1").find("differ"), std::string::npos);
   EXPECT_NE(error("store p1[0] = nothing(1)").find("unknown op"), std::string::npos);
   EXPECT_NE(error(("store p1[0] = " + std::string(100000, '(')).c_str()).find("deeply"),
@@ -191,6 +194,27 @@ TEST(Interpret, SerialScanAndScatter) {
   ASSERT_TRUE(interpret(*g, {{x.data(), 5}, {y.data(), 5}, {z.data(), 2}}, {}).ok());
   EXPECT_EQ(y, (std::vector<std::int64_t>{1, 3, 6, 10, 15}));
   EXPECT_EQ(z, (std::vector<std::int64_t>{19, 26}));
+}
+
+TEST(Interpret, LeavesIterationsOut) {
+  const char* text = R"(group "positive"
+  param p0: input i64[5]
+  param p1: output i64[]
+  local t0: i64 = 0
+  serial i0: 5 {
+    when gt(p0[i0], 0)
+    set t0 = t0 + p0[i0]
+  }
+  store p1[] = t0
+)";
+  auto g = parse(text);
+  ASSERT_TRUE(g.ok()) << g.error().what();
+  EXPECT_EQ(print(*g), print(*parse(print(*g))));
+  EXPECT_NE(print(*g).find("when gt("), std::string::npos) << print(*g);
+  std::vector<std::int64_t> x{1, -2, 3, 0, 5};
+  std::int64_t y = 0;
+  ASSERT_TRUE(interpret(*g, {{x.data(), 5}, {&y, 1}}, {}).ok());
+  EXPECT_EQ(y, 9);
 }
 
 }  // namespace

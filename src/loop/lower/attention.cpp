@@ -15,13 +15,15 @@
 //
 // A NaN or +inf score makes x NaN or inf and with it all of the row, as in the plain form. Where the graph counts NaN
 // probabilities as 0, such rows are summed with probability 0 and not divided.
-// The keys that are left after whole blocks are a block of their own, so that nothing is guarded.
+// The keys that are left after whole blocks are a block of their own, so that nothing is guarded. Whole blocks that a mask
+// excludes are left out (attention_skip.h).
 #include "loop/lower/attention.h"
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
-#include "loop/lower/emit.h"
+#include "loop/lower/attention_skip.h"
 
 namespace weft::loop {
 
@@ -35,25 +37,30 @@ namespace {
 class AttentionEmitter {
  public:
   AttentionEmitter(const EmitContext& context, const Unit& unit)
-      : graph_(context.graph),
+      : context_(context),
+        graph_(context.graph),
         unit_(unit),
         reader_(context.graph, context.stored, unit.outputs, step_.group),
         g_(step_.group),
         qk_(graph_.node(unit.attention.qk)),
         pv_(graph_.node(unit.attention.pv)) {}
 
-  Step emit() {
+  std::vector<Step> emit() {
     g_.name = "attention";
     for (graph::NodeId n : unit_.nodes) reader_.note(graph_.node(n));
     const Shape& scores = graph_.type(unit_.attention.scores).shape;
     keys_ = scores.back();
     size_ = graph_.type(qk_.operands[0]).shape[qk_.attrs.ints(Attr::LhsContract)[0]];
     value_size_ = graph_.type(pv_.results[0]).shape.back();
+    std::vector<Step> steps;
+    if (unit_.attention_plan.skips && !single()) skips_ = attention_skips(context_, unit_);
+    if (skips_) steps = emit_attention_skips(context_, unit_, *skips_);
     const Nest rows = make_nest(g_, LoopKind::Parallel, {scores.begin(), scores.end() - 1});
     at_ = rows.at;
     g_.body = around(rows, row());
     step_.args = reader_.args();
-    return std::move(step_);
+    steps.push_back(std::move(step_));
+    return steps;
   }
 
  private:
@@ -81,13 +88,12 @@ class AttentionEmitter {
 
   std::vector<Stmt> row() {
     std::vector<Stmt> body;
-    const Dim block = unit_.attention_block;
-    const bool single = keys_.is_const() && keys_.value() <= unit_.attention_block;
+    const Dim block = unit_.attention_plan.block;
     query_ = on_chip(size_);
-    s_ = on_chip(single ? keys_ : block);
+    s_ = on_chip(single() ? keys_ : block);
     sum_ = on_chip(value_size_);
     pack_query(body);
-    if (!single) {
+    if (!single()) {
       const Along c = along(LoopKind::Parallel, value_size_);
       put(body, c, {store_stmt(sum_, {c.at}, number(0))});
     }
@@ -95,18 +101,48 @@ class AttentionEmitter {
     total_ = g_.add_local(DType::F32);
     body.push_back(local_stmt(max_, number(-INFINITY)));
     body.push_back(local_stmt(total_, number(0)));
-    if (single) {
+    if (single()) {
       keys(body, g_.constant_i64(0), keys_, true);
     } else {
+      const ExprId reach = skips_ ? query_reach(body) : -1;
       const Along blocks = along(LoopKind::Serial, floor_div(keys_, block));
       std::vector<Stmt> inner;
       keys(inner, g_.imul(blocks.at, g_.size(block)), block, false);
       put(body, blocks, std::move(inner));
+      if (skips_ && !blocks.nest.loops.empty()) body.back().value = needed(reach, blocks.at);
       const Dim left = mod(keys_, block);
       if (!left.is(0)) keys(body, g_.size(keys_ - left), left, false);
     }
     finish(body);
     return body;
+  }
+
+  bool single() const { return keys_.is_const() && keys_.value() <= unit_.attention_plan.block; }
+
+  // How far a score can be from that of a product of 0, in units of the largest key.
+  ExprId query_reach(std::vector<Stmt>& body) {
+    constexpr double kRounding = 1.01;  // of the sum in the product
+    const LocalId most = g_.add_local(DType::F32);
+    body.push_back(local_stmt(most, number(0)));
+    const Along e = along(LoopKind::Reduce, size_);
+    put(body, e, {update_stmt(most, Combine::Max, f32(ScalarOp::Abs, {g_.load(query_, {e.at})}))});
+    return f32(ScalarOp::Mul, {g_.local(most), number(skips_->factor * static_cast<double>(size_.value()) * kRounding)});
+  }
+
+  ExprId needed(ExprId reach, ExprId block) {
+    std::vector<std::size_t> batch(skips_->keys_shape.size() - 1);
+    std::iota(batch.begin(), batch.end(), std::size_t{0});
+    const ExprId largest_key = block_value(skips_->keys, skips_->keys_shape, batch, block);
+    const ExprId mask = block_value(skips_->masks, skips_->masks_shape, skips_->mask_axes, block);
+    return block_needed(g_, g_.local(max_), mask, f32(ScalarOp::Mul, {reach, largest_key}));
+  }
+
+  // What is known of a block, at the row's coordinates along `axes`.
+  ExprId block_value(ValueId scratch, const Shape& shape, const std::vector<std::size_t>& axes, ExprId block) {
+    std::vector<ExprId> at;
+    for (std::size_t axis : axes) at.push_back(at_[axis]);
+    at.push_back(block);
+    return g_.load(reader_.scratch(scratch, DType::F32, shape, Role::Input), at);
   }
 
   // The scale of the keys is applied to the query, once.
@@ -123,25 +159,8 @@ class AttentionEmitter {
     put(body, e, {store_stmt(query_, {e.at}, q)});
   }
 
-  // Coordinates of an operand of a product: batch and free axes as the row has them, `inner` along the contracted one,
-  // `free` along the right side's free one.
   std::vector<ExprId> coordinates(const Node& dot, int side, ExprId inner, ExprId free) const {
-    const auto& batch = dot.attrs.ints(side == 0 ? Attr::LhsBatch : Attr::RhsBatch);
-    const auto& contract = dot.attrs.ints(side == 0 ? Attr::LhsContract : Attr::RhsContract);
-    std::vector<ExprId> at(graph_.type(dot.operands[side]).shape.size(), -1);
-    for (std::size_t k = 0; k < batch.size(); ++k) at[batch[k]] = batch_at(dot, k);
-    at[contract[0]] = inner;
-    std::size_t next = batch.size();
-    for (ExprId& x : at) {
-      if (x < 0) x = side == 0 ? at_[next++] : free;
-    }
-    return at;
-  }
-
-  // The row's coordinate that batch axis k of a product runs along: the scores' axes are those of the first product's
-  // result; the second one names them by its left side.
-  ExprId batch_at(const Node& dot, std::size_t k) const {
-    return &dot == &qk_ ? at_[k] : at_[dot.attrs.ints(Attr::LhsBatch)[k]];
+    return attention_coordinates(graph_, unit_.attention, &dot == &qk_ ? unit_.attention.qk : unit_.attention.pv, side, at_, inner, free);
   }
 
   // One block: keys [base, base + count).
@@ -257,8 +276,10 @@ class AttentionEmitter {
     put(body, c, {store_stmt(reader_.output(out), at, reader_.to_storage(out, value))});
   }
 
+  const EmitContext& context_;
   const graph::Graph& graph_;
   const Unit& unit_;
+  std::optional<AttentionSkips> skips_;
   Step step_;
   Reader reader_;
   Group& g_;
@@ -272,6 +293,6 @@ class AttentionEmitter {
 
 }  // namespace
 
-Step emit_attention(const EmitContext& context, const Unit& unit) { return AttentionEmitter(context, unit).emit(); }
+std::vector<Step> emit_attention(const EmitContext& context, const Unit& unit) { return AttentionEmitter(context, unit).emit(); }
 
 }  // namespace weft::loop

@@ -31,6 +31,7 @@ struct AttentionShape {
 struct AttentionPlan {
   std::int64_t block = 0;
   std::string why;
+  bool skips = false;  // blocks that a mask excludes are left out
 };
 using AttentionChooser = std::function<AttentionPlan(const AttentionShape&)>;
 
@@ -40,6 +41,9 @@ std::optional<Attention> find_attention(const graph::Graph& graph, graph::NodeId
                                         const std::vector<std::vector<graph::NodeId>>& users,
                                         const std::vector<bool>& is_output, std::string& why);
 AttentionShape attention_shape(const graph::Graph& graph, const Attention& a);
+
+// The number that all elements of a constant are, at whatever shape it is broadcast to.
+std::optional<double> one_number(const graph::Graph& graph, graph::ValueId v);
 
 // x where v = x * c for a c that is one number, and that number's value; v itself and -1 elsewhere.
 struct Scaled {

@@ -51,22 +51,12 @@ class AttentionFinder {
 
   void add(ValueId v) { nodes_.insert(g_.value(v).def); }
 
-  // One number for all elements.
-  bool is_number(ValueId v, double wanted) const {
-    while (const Node* node = g_.def(v)) {
-      if (node->op != GOp::Broadcast && node->op != GOp::Reshape) break;
-      v = node->operands[0];
-    }
-    const Tensor* data = g_.constant(v);
-    return data && data->size() == 1 && is_float(data->dtype()) && data->f64(0) == wanted;
-  }
-
   // select(is_nan(p), 0, p), as exporters write it against rows that see no key.
   ValueId guarded(ValueId v) {
     const Node* select = def(v, GOp::Select);
     if (!select) return v;
     const Node* test = def(select->operands[0], GOp::IsNan);
-    if (!test || test->operands[0] != select->operands[2] || !is_number(select->operands[1], 0)) return v;
+    if (!test || test->operands[0] != select->operands[2] || one_number(g_, select->operands[1]) != 0.0) return v;
     add(v), add(select->operands[0]);
     a_.nan_to_zero = true;
     return select->operands[2];
@@ -189,6 +179,16 @@ AttentionShape attention_shape(const Graph& g, const Attention& a) {
   s.size = static_cast<double>(g.type(qk.operands[0]).shape[qk.attrs.ints(Attr::LhsContract)[0]].value());
   s.value_size = static_cast<double>(g.type(pv.results[0]).shape.back().value());
   return s;
+}
+
+std::optional<double> one_number(const Graph& g, ValueId v) {
+  while (const Node* node = g.def(v)) {
+    if (node->op != GOp::Broadcast && node->op != GOp::Reshape) break;
+    v = node->operands[0];
+  }
+  const Tensor* data = g.constant(v);
+  if (!data || data->size() != 1 || !is_float(data->dtype())) return std::nullopt;
+  return data->f64(0);
 }
 
 Scaled without_scale(const Graph& g, ValueId v) {

@@ -33,7 +33,7 @@ std::vector<Stmt> store_outputs(Reader& reader, const Unit& unit, const std::vec
 std::vector<Step> emit_contraction(const EmitContext& context, const Unit& unit);
 std::vector<Step> emit_winograd(const EmitContext& context, const Unit& unit);  // the kernels of a contraction of that form
 Step emit_rows(const EmitContext& context, const Unit& unit);
-Step emit_attention(const EmitContext& context, const Unit& unit);
+std::vector<Step> emit_attention(const EmitContext& context, const Unit& unit);
 Step emit_pointwise(const EmitContext& context, graph::ValueId value);
 std::vector<Step> emit_concat(const EmitContext& context, const graph::Node& node);
 Step emit_arg_reduce(const EmitContext& context, const graph::Node& node);

@@ -344,7 +344,7 @@ class Planner {
         log("fusion", fmt::format("attention at {}: {}{}", named(n), plan.block > 0 ? "one kernel; " : "not claimed: ", why));
       }
       if (plan.block == 0) continue;
-      Unit unit{UnitKind::Attention, found->qk, found->nodes, {}, g_.node(n).results, {}, *found, plan.block};
+      Unit unit{UnitKind::Attention, found->qk, found->nodes, {}, g_.node(n).results, {}, *found, std::move(plan)};
       for (NodeId m : unit.nodes) plan_.unit_of[m] = static_cast<int>(plan_.units.size());
       plan_.units.push_back(std::move(unit));
     }
@@ -547,11 +547,16 @@ class Planner {
     return plan_.stored[v] || g_.value(v).def < 0 || plan_.unit_of[g_.value(v).def] >= 0;
   }
 
-  // How often consumers walk over a value: a Rows unit walks over its row space once per reduction and once to write.
+  // How often consumers walk over a value: a Rows unit walks over its row space once per reduction and once to write. What
+  // is spread over more axes is not worth storing, but before that it may be.
   int passes(ValueId v) const {
     int count = 0;
     for (NodeId u : users_[v]) {
       int unit = plan_.unit_of[u];
+      if (unit < 0 && g_.node(u).op == GOp::Broadcast && !plan_.stored[g_.node(u).results[0]]) {
+        count += passes(g_.node(u).results[0]);
+        continue;
+      }
       bool row_space = unit >= 0 && plan_.units[unit].kind == UnitKind::Rows;
       count += row_space && plan_.units[unit].nodes.size() > 1 ? 2 : 1;
     }

@@ -27,7 +27,7 @@ struct Unit {
   std::vector<graph::ValueId> outputs = {};  // members' values that are used outside
   std::vector<graph::NodeId> pads = {};    // constant padding of members' values, stored where it belongs at once
   Attention attention = {};                // of that kind
-  std::int64_t attention_block = 0;        // keys that are walked over at a time
+  AttentionPlan attention_plan = {};
 };
 
 struct FusionPlan {

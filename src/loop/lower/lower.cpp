@@ -150,7 +150,7 @@ class Lowering {
       const Unit& unit = plan_.units[u];
       NodeId last = *std::max_element(unit.nodes.begin(), unit.nodes.end());
       if (n != last || (unit.outputs.empty() && unit.pads.empty())) return {};
-      if (unit.kind == UnitKind::Attention) return one(emit_attention(context_, unit));
+      if (unit.kind == UnitKind::Attention) return emit_attention(context_, unit);
       return unit.kind == UnitKind::Contraction ? emit_contraction(context_, unit) : one(emit_rows(context_, unit));
     }
     switch (part_of(g_, node)) {

@@ -130,8 +130,41 @@ void Lowerer::end_accumulate(std::vector<Accumulation>& accumulations) {
 
 void Lowerer::step(const Stmt& s, ValueId base, bool masked) {
   enter(s.id, base, masked);
-  block(s.body);
+  if (s.value >= 0) {
+    where_needed(s);
+  } else {
+    block(s.body);
+  }
   leave(s.id);
+}
+
+// The body of an iteration that some may leave out: all elements of the tiles around it run it where one has to.
+void Lowerer::where_needed(const Stmt& s) {
+  ValueId needed = eval(s.value);
+  for (int axis = 0; axis < 2; ++axis) {
+    if (b_.type(needed).rank == 2 && b_.type(needed).shape[axis] > 1) needed = b_.reduce(Combine::Or, needed, axis);
+  }
+  const Effects& e = effects(s);
+  std::vector<LocalId> changed;
+  std::vector<ValueId> before;
+  std::vector<Type> types;
+  for (LocalId id : e.assigned) {
+    const auto it = locals_.find(id);
+    if (it == locals_.end()) continue;
+    changed.push_back(id);
+    before.push_back(it->second.value);
+    types.push_back(it->second.type);
+  }
+  b_.begin_if(needed, types);
+  frames_.emplace_back();
+  block(s.body);
+  frames_.pop_back();
+  std::vector<ValueId> after;
+  for (LocalId id : changed) after.push_back(locals_.at(id).value);
+  b_.begin_else(after);
+  const auto results = b_.end_if(before);
+  for (std::size_t i = 0; i < changed.size(); ++i) locals_.at(changed[i]).value = results[i];
+  forget(e.assigned, e.stored);
 }
 
 namespace {

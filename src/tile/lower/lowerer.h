@@ -86,6 +86,7 @@ class Lowerer {
   void chain(const Stmt& s, ValueId lo, ValueId hi, bool masked);
   std::int64_t partial_steps(const Stmt& s) const;
   void step(const Stmt& s, ValueId base, bool masked);
+  void where_needed(const Stmt& s);
   void enter(LoopId id, ValueId base, bool masked);
   void leave(LoopId id);
   std::vector<Accumulation> begin_accumulate(const Stmt& s);
