@@ -85,19 +85,23 @@ const T& get(const AttrValue* value, Attr key) {
 
 }  // namespace
 
+const Attrs::Items Attrs::kNone;
+
 Attrs& Attrs::set(Attr key, AttrValue value) {
-  const auto it = std::lower_bound(items_.begin(), items_.end(), key, key_less);
-  if (it != items_.end() && it->first == key) {
+  if (items_.use_count() != 1) items_ = std::make_shared<Items>(all());
+  Items& items = *items_;
+  const auto it = std::lower_bound(items.begin(), items.end(), key, key_less);
+  if (it != items.end() && it->first == key) {
     it->second = std::move(value);
   } else {
-    items_.emplace(it, key, std::move(value));
+    items.emplace(it, key, std::move(value));
   }
   return *this;
 }
 
 const AttrValue* Attrs::find(Attr key) const {
-  const auto it = std::lower_bound(items_.begin(), items_.end(), key, key_less);
-  return it != items_.end() && it->first == key ? &it->second : nullptr;
+  const auto it = std::lower_bound(all().begin(), all().end(), key, key_less);
+  return it != all().end() && it->first == key ? &it->second : nullptr;
 }
 
 std::int64_t Attrs::integer(Attr key) const { return get<std::int64_t>(find(key), key); }
@@ -114,15 +118,16 @@ const Shape& Attrs::dims(Attr key) const { return get<Shape>(find(key), key); }
 const Tensor& Attrs::data(Attr key) const { return get<Tensor>(find(key), key); }
 
 bool operator==(const Attrs& a, const Attrs& b) {
-  return std::equal(a.items_.begin(), a.items_.end(), b.items_.begin(), b.items_.end(),
+  if (a.items_ == b.items_) return true;
+  return std::equal(a.all().begin(), a.all().end(), b.all().begin(), b.all().end(),
                     [](const auto& x, const auto& y) {
                       return x.first == y.first && same_value(x.second, y.second);
                     });
 }
 
 std::uint64_t Attrs::hash() const {
-  std::uint64_t h = items_.size();
-  for (const auto& [key, value] : items_) {
+  std::uint64_t h = all().size();
+  for (const auto& [key, value] : all()) {
     h = std::visit(HashValue{mix(h, static_cast<std::uint64_t>(key))}, value);
   }
   return h;

@@ -68,20 +68,37 @@ Result<NodeId> Graph::add_node(Op op, std::vector<ValueId> operands, Attrs attrs
     return error;
   }
 
-  const auto id = static_cast<NodeId>(nodes_.size());
-  Node node{op, std::move(operands), {}, std::move(attrs), std::move(regions), std::move(origin)};
+  const NodeId id = append({op, std::move(operands), {}, std::move(attrs), std::move(regions), std::move(origin)}, std::move(*inferred));
   // The symbols of a shape that a value has are declared.
+  const Node& node = nodes_[id];
   const auto declare = [&](const std::vector<ValueId>& values, const Shape& shape) {
     const auto has = [&](ValueId v) { return values_[v].type.shape == shape; };
     if (std::none_of(values.begin(), values.end(), has)) declare_symbols(shape, facts);
   };
-  for (Type& type : *inferred) {
-    declare(node.operands, type.shape);
-    node.results.push_back(static_cast<ValueId>(values_.size()));
-    values_.push_back({std::move(type), id, static_cast<int>(node.results.size()) - 1, ""});
-  }
+  for (ValueId v : node.results) declare(node.operands, values_[v].type.shape);
   for (const auto& [key, value] : node.attrs.all()) {
     if (const auto* dims = std::get_if<Shape>(&value)) declare(node.results, *dims);
+  }
+  return id;
+}
+
+Result<NodeId> Graph::copy_node(const Graph& from, const Node& node, std::vector<ValueId> operands,
+                                std::vector<std::shared_ptr<const Graph>> regions) {
+  bool alike = operands.size() == node.operands.size() && regions == node.regions;
+  for (std::size_t i = 0; alike && i < operands.size(); ++i) alike = type(operands[i]) == from.type(node.operands[i]);
+  if (!alike) return add_node(node.op, std::move(operands), node.attrs, std::move(regions), node.origin);
+  std::vector<Type> types;
+  types.reserve(node.results.size());
+  for (ValueId v : node.results) types.push_back(from.type(v));
+  return append({node.op, std::move(operands), {}, node.attrs, std::move(regions), node.origin}, std::move(types));
+}
+
+NodeId Graph::append(Node node, std::vector<Type> types) {
+  const auto id = static_cast<NodeId>(nodes_.size());
+  node.results.reserve(types.size());
+  for (Type& type : types) {
+    node.results.push_back(static_cast<ValueId>(values_.size()));
+    values_.push_back({std::move(type), id, static_cast<int>(node.results.size()) - 1, ""});
   }
   nodes_.push_back(std::move(node));
   return id;

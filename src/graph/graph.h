@@ -76,8 +76,8 @@ std::optional<Attr> parse_attr(std::string_view name);
 
 using AttrValue = std::variant<std::int64_t, bool, std::string, DType, std::vector<std::int64_t>, Shape, Tensor>;
 
-// Attributes by key, kept sorted. The getters WEFT_CHECK that the attribute is there with its type from attrs.def:
-// the verifier has seen to that for every node in a graph.
+// Attributes by key, kept sorted; copies share them until one is set. The getters WEFT_CHECK that the attribute is there
+// with its type from attrs.def: the verifier has seen to that for every node in a graph.
 class Attrs {
  public:
   Attrs& set(Attr key, AttrValue value);
@@ -89,13 +89,15 @@ class Attrs {
   const std::vector<std::int64_t>& ints(Attr key) const;
   const Shape& dims(Attr key) const;
   const Tensor& data(Attr key) const;
-  const std::vector<std::pair<Attr, AttrValue>>& all() const { return items_; }
+  using Items = std::vector<std::pair<Attr, AttrValue>>;
+  const Items& all() const { return items_ ? *items_ : kNone; }
   friend bool operator==(const Attrs& a, const Attrs& b);  // tensors by content
   std::uint64_t hash() const;
 
  private:
   const AttrValue* find(Attr key) const;
-  std::vector<std::pair<Attr, AttrValue>> items_;
+  static const Items kNone;
+  std::shared_ptr<Items> items_;  // null: none
 };
 
 struct Type {
@@ -152,6 +154,11 @@ class Graph {
   Result<NodeId> add_node(Op op, std::vector<ValueId> operands, Attrs attrs,
                           std::vector<std::shared_ptr<const Graph>> regions = {},
                           std::shared_ptr<const Origin> origin = nullptr);
+  // A node of another graph, of whose symbols this one knows as much. Its results keep their types where operands and
+  // regions are what they were: inferring would find the same, and verify() says if not. Else they are inferred.
+  Result<NodeId> copy_node(const Graph& from, const Node& node, std::vector<ValueId> operands,
+                           std::vector<std::shared_ptr<const Graph>> regions);
+  void reserve(std::size_t nodes, std::size_t values) { nodes_.reserve(nodes), values_.reserve(values); }
   void set_outputs(std::vector<ValueId> outputs) { outputs_ = std::move(outputs); }
   // Another spelling of the value's shape: sizes that the facts make equal to the inferred ones.
   void set_shape(ValueId value, Shape shape) { values_[value].type.shape = std::move(shape); }
@@ -168,6 +175,7 @@ class Graph {
   const Tensor* constant(ValueId id) const;  // the tensor when a constant node defines the value, else null
 
  private:
+  NodeId append(Node node, std::vector<Type> types);  // its results are made here
   std::vector<Value> values_;
   std::vector<Node> nodes_;
   std::vector<ValueId> inputs_, outputs_;

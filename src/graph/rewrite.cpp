@@ -19,11 +19,13 @@ struct Copy {
   explicit Copy(const Graph& graph) : from(graph), values(graph.values().size(), kInvalid) {
     to.name = graph.name;
     to.facts = graph.facts;
+    to.reserve(graph.nodes().size(), graph.values().size());
     for (ValueId v : graph.inputs()) values[v] = to.add_input(graph.type(v), graph.value(v).name);
   }
 
   std::vector<ValueId> mapped(const std::vector<ValueId>& old) const {
     std::vector<ValueId> out;
+    out.reserve(old.size());
     for (ValueId v : old) {
       WEFT_CHECK(values[v] != kInvalid, fmt::format("value %{} is used, but was not copied", v));
       out.push_back(values[v]);
@@ -47,8 +49,7 @@ struct Copy {
   }
 
   Result<void> copy(const Node& node, Regions regions) {
-    const NodeId id = WEFT_TRY(
-        to.add_node(node.op, mapped(node.operands), node.attrs, std::move(regions), node.origin));
+    const NodeId id = WEFT_TRY(to.copy_node(from, node, mapped(node.operands), std::move(regions)));
     bind(node, to.node(id).results);
     return {};
   }
