@@ -4,6 +4,7 @@
 
 #include "base/likely.h"
 #include "loop/lower/attention.h"
+#include "loop/lower/softmax.h"
 
 namespace weft::loop {
 
@@ -62,38 +63,12 @@ class AttentionFinder {
     return select->operands[2];
   }
 
-  // v = a value per row, spread over the row; that value.
-  std::optional<ValueId> per_row(ValueId v, GOp op) {
-    const Node* node = def(v, GOp::Broadcast);
-    if (!node) return std::nullopt;
-    std::vector<ValueId> inside{v};
-    v = node->operands[0];
-    while (const Node* reshape = def(v, GOp::Reshape)) {
-      inside.push_back(v);
-      v = reshape->operands[0];
-    }
-    const Node* reduce = def(v, op);
-    if (!reduce) return std::nullopt;
-    for (ValueId x : inside) add(x);
-    add(v);
-    return v;
-  }
-
-  // p = exp(x - max x) / sum of that, over the last axis.
+  // Over the last axis.
   bool softmax(ValueId p) {
-    const Node* div = def(p, GOp::Div);
-    if (!div) return false;
-    const Node* exp = def(div->operands[0], GOp::Exp);
-    const auto sum = per_row(div->operands[1], GOp::ReduceSum);
-    if (!exp || !sum || g_.def(*sum)->operands[0] != div->operands[0]) return false;
-    const Node* sub = def(exp->operands[0], GOp::Sub);
-    if (!sub) return false;
-    const auto max = per_row(sub->operands[1], GOp::ReduceMax);
-    if (!max || g_.def(*max)->operands[0] != sub->operands[0]) return false;
-    add(p), add(div->operands[0]), add(exp->operands[0]);
-    a_.scores = sub->operands[0];
-    const std::vector<std::int64_t> last{g_.type(a_.scores).rank() - 1};
-    if (g_.def(*sum)->attrs.ints(Attr::Axes) != last || g_.def(*max)->attrs.ints(Attr::Axes) != last) return false;
+    const auto found = find_softmax(g_, p);
+    if (!found || found->axes != std::vector<std::int64_t>{g_.type(p).rank() - 1}) return false;
+    for (ValueId v : found->inside) add(v);
+    a_.scores = found->scores;
     return true;
   }
 

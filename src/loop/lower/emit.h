@@ -24,6 +24,7 @@ struct EmitContext {
   const std::vector<bool>& stored;
   std::vector<Scratch>& scratch;
   bool pairs = false;  // of bf16 are multiplied at once
+  std::int64_t kept_bytes = 0;  // as in Choices
 };
 
 // Stores of the unit's outputs, padded ones included, at coordinates `at` of the seed's result, which is bound there.

@@ -30,40 +30,6 @@ constexpr std::size_t kMaxInlineConcat = 4;
 constexpr int kDecoding = 24;  // nodes that make a product's weights of what they are kept as
 constexpr int kMaxPieces = 32;  // places that one element may come from, where nothing but concatenations are read through
 
-constexpr int kNarrowFloat = 20;  // to round to a float of at most 8 bits
-
-int op_cost(GOp op) {
-  switch (info(op).family) {
-    case graph::Family::Unary:
-      switch (op) {
-        case GOp::Abs: case GOp::Neg: case GOp::Not: case GOp::Ceil: case GOp::Floor: case GOp::Round:
-        case GOp::Trunc: case GOp::IsNan: case GOp::IsInf:
-          return 1;
-        case GOp::Sqrt: case GOp::Rsqrt: case GOp::Reciprocal: case GOp::Sign:
-          return 3;
-        default:
-          return 10;
-      }
-    case graph::Family::Binary:
-      return op == GOp::Pow || op == GOp::Atan2 ? 20 : op == GOp::Div ? 3 : 1;
-    case graph::Family::Select:
-    case graph::Family::Cast:
-      return 1;
-    case graph::Family::Gather:
-      return 4;
-    case graph::Family::Source:
-      return op == GOp::RandomBits ? 60 : 0;
-    default:
-      return 0;
-  }
-}
-
-int scalar_cost(const Graph& g, const Node& node) {
-  const DType t = g.type(node.results[0]).dtype;
-  const bool rounds = is_narrow(t) && is_float(t) && info(node.op).elementwise && node.op != GOp::Select;
-  return op_cost(node.op) + (rounds ? kNarrowFloat : 0);
-}
-
 double likely_elements(const Shape& shape) {
   double n = 1;
   for (const Dim& d : shape) n *= likely_size(d);

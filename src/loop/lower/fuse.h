@@ -47,6 +47,9 @@ enum class Part : std::uint8_t {
 };
 Part part_of(const graph::Graph& graph, const graph::Node& node);
 
+// Scalar operations, about, of an element of the node's result.
+int scalar_cost(const graph::Graph& graph, const graph::Node& node);
+
 // A gather by bytes among 256 or more: no index is out of range.
 bool is_look_up(const graph::Graph& graph, const graph::Node& node);
 

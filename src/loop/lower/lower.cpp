@@ -103,7 +103,7 @@ std::vector<Step> in_order(const Graph& g, std::vector<Pending> pending) {
 class Lowering {
  public:
   Lowering(const Graph& g, const Choices& choices)
-      : g_(g), plan_(plan_fusion(g, choices.attention)), context_{g, plan_.stored, scratch_, choices.pairs} {}
+      : g_(g), plan_(plan_fusion(g, choices.attention)), context_{g, plan_.stored, scratch_, choices.pairs, choices.kept_bytes} {}
 
   Partition run() {
     Partition partition;

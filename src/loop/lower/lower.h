@@ -46,6 +46,7 @@ struct Partition {
 struct Choices {
   AttentionChooser attention;  // in what blocks attention is walked over; without it, it is two products and a softmax
   bool pairs = false;          // products of bf16 are summed two at a time
+  std::int64_t kept_bytes = 0; // of a row's values, at most, that are kept on chip for a later walk over the row
 };
 
 // The graph must hold no composites (inlined before) and be verified. Unsupported dtypes are reported all at once.

@@ -1,6 +1,7 @@
-// What a node becomes, by itself: part of other kernels, a kernel of some kind, a step of the host.
+// What a node becomes, by itself: part of other kernels, a kernel of some kind, a step of the host; what it costs.
 #include "graph/narrow.h"
 #include "loop/lower/fuse.h"
+#include "loop/lower/narrow.h"
 
 namespace weft::loop {
 
@@ -21,7 +22,41 @@ bool combines(const Node& node) {
   return family == graph::Family::Reduce || family == graph::Family::Scan || family == graph::Family::Scatter;
 }
 
+constexpr int kNarrowFloat = 20;  // to round to a float of at most 8 bits
+
+int op_cost(GOp op) {
+  switch (info(op).family) {
+    case graph::Family::Unary:
+      switch (op) {
+        case GOp::Abs: case GOp::Neg: case GOp::Not: case GOp::Ceil: case GOp::Floor: case GOp::Round:
+        case GOp::Trunc: case GOp::IsNan: case GOp::IsInf:
+          return 1;
+        case GOp::Sqrt: case GOp::Rsqrt: case GOp::Reciprocal: case GOp::Sign:
+          return 3;
+        default:
+          return 10;
+      }
+    case graph::Family::Binary:
+      return op == GOp::Pow || op == GOp::Atan2 ? 20 : op == GOp::Div ? 3 : 1;
+    case graph::Family::Select:
+    case graph::Family::Cast:
+      return 1;
+    case graph::Family::Gather:
+      return 4;
+    case graph::Family::Source:
+      return op == GOp::RandomBits ? 60 : 0;
+    default:
+      return 0;
+  }
+}
+
 }  // namespace
+
+int scalar_cost(const Graph& g, const Node& node) {
+  const DType t = g.type(node.results[0]).dtype;
+  const bool rounds = is_narrow(t) && is_float(t) && info(node.op).elementwise && node.op != GOp::Select;
+  return op_cost(node.op) + (rounds ? kNarrowFloat : 0);
+}
 
 bool is_look_up(const Graph& g, const Node& node) {
   constexpr std::int64_t kBytes = 256;

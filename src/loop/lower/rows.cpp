@@ -1,7 +1,9 @@
 // Reductions over one row space, with everything elementwise between and after them: softmax, norms, means.
 #include <algorithm>
+#include <set>
 
 #include "loop/lower/emit.h"
+#include "loop/lower/softmax.h"
 
 namespace weft::loop {
 
@@ -12,6 +14,8 @@ using graph::ValueId;
 using GOp = graph::Op;
 
 namespace {
+
+constexpr int kKeptCost = 8;  // scalar operations of an element: more than its way to the first-level cache and back
 
 Combine combine_of(GOp op) {
   switch (op) {
@@ -27,7 +31,7 @@ Combine combine_of(GOp op) {
 class RowEmitter {
  public:
   RowEmitter(const EmitContext& context, const Unit& unit)
-      : g_(context.graph), unit_(unit), reader_(context.graph, context.stored, unit.outputs, step_.group) {
+      : context_(context), g_(context.graph), unit_(unit), reader_(context.graph, context.stored, unit.outputs, step_.group) {
     const Node& seed = g_.node(unit.seed);
     full_ = g_.type(seed.operands[0]).shape;
     reduced_.assign(full_.size(), false);
@@ -47,6 +51,8 @@ class RowEmitter {
     std::vector<Stmt> wide;
     Nest inner = make_nest(group, LoopKind::Parallel, inner_);
     std::vector<ExprId> at = merge(inner.at);
+    bind_kept(inner.at);
+    divide(body, at);
     for (ValueId v : unit_.outputs) {
       const Shape& shape = g_.type(v).shape;
       bool narrow = shape == outer_ && !(shape == full_);
@@ -84,14 +90,91 @@ class RowEmitter {
     DType t = compute_dtype(g_.type(node.results[0]).dtype);
     Combine combine = combine_of(node.op);
     Nest inner = make_nest(group, LoopKind::Reduce, inner_);
+    bind_kept(inner.at);
     ExprId value = reader_.read(node.operands[0], merge(inner.at));
     LocalId local = group.add_local(t);
     Scalar start = identity(combine, t);
     body.push_back(local_stmt(local, is_float(t) ? group.constant(t, start.f) : group.constant_i64(start.i, t)));
-    for (Stmt& s : around(inner, {update_stmt(local, combine, group.cast(value, t))})) body.push_back(std::move(s));
+    std::vector<Stmt> each;
+    if (worth_keeping(node)) value = keep(each, node.operands[0], value, inner.at);
+    each.push_back(update_stmt(local, combine, group.cast(value, t)));
+    for (Stmt& s : around(inner, std::move(each))) body.push_back(std::move(s));
     reader_.bind(node.results[0], rows_.at, group.local(local));
   }
 
+  // Whether what the reduction is of is wanted once more, costs more than memory does, and a row of it fits.
+  bool worth_keeping(const Node& reduction) const {
+    const ValueId v = reduction.operands[0];
+    if (inner_.size() != 1 || !reduced_.back() || !inner_[0].is_const() || is_kept(v)) return false;
+    const DType t = compute_dtype(g_.type(v).dtype);
+    if (inner_[0].value() * bits(t) / 8 > context_.kept_bytes) return false;
+    int readers = std::find(unit_.outputs.begin(), unit_.outputs.end(), v) != unit_.outputs.end() ? 1 : 0;
+    for (NodeId n : unit_.nodes) {
+      const auto& operands = g_.node(n).operands;
+      readers += std::find(operands.begin(), operands.end(), v) != operands.end() ? 1 : 0;
+    }
+    return readers > 1 && cost(v) >= kKeptCost;
+  }
+
+  // Scalar operations of an element of v from what is stored, kept or known of the row.
+  int cost(ValueId v) const {
+    std::set<ValueId> seen;
+    std::vector<ValueId> work{v};
+    int sum = 0;
+    while (!work.empty()) {
+      const ValueId x = work.back();
+      work.pop_back();
+      const NodeId def = g_.value(x).def;
+      const bool computed = std::find(unit_.nodes.begin(), unit_.nodes.end(), def) != unit_.nodes.end();
+      if (!computed || is_kept(x) || part_of(g_, g_.node(def)) == Part::Reduction || !seen.insert(x).second) continue;
+      sum += scalar_cost(g_, g_.node(def));
+      work.insert(work.end(), g_.node(def).operands.begin(), g_.node(def).operands.end());
+    }
+    return sum;
+  }
+
+  bool is_kept(ValueId v) const {
+    return std::any_of(kept_values_.begin(), kept_values_.end(), [&](const Kept& k) { return k.value == v; });
+  }
+
+  // The value, stored on the way.
+  ExprId keep(std::vector<Stmt>& body, ValueId v, ExprId value, const std::vector<ExprId>& at) {
+    Group& group = step_.group;
+    const DType t = group.expr(value).dtype;
+    const LocalId local = group.add_local(t);
+    const ParamId row = reader_.scratch(kOnChip, t, inner_, Role::OnChip);
+    body.push_back(local_stmt(local, value));
+    body.push_back(store_stmt(row, at, group.local(local)));
+    kept_values_.push_back({v, row});
+    return group.local(local);
+  }
+
+  void bind_kept(const std::vector<ExprId>& inner) {
+    for (const Kept& k : kept_values_) reader_.bind(k.value, merge(inner), step_.group.load(k.row, inner));
+  }
+
+  // A softmax's exponentials are multiplied by the reciprocal of their sum, which is at least 1 or NaN.
+  void divide(std::vector<Stmt>& body, const std::vector<ExprId>& at) {
+    Group& group = step_.group;
+    for (NodeId n : unit_.nodes) {
+      const Node& node = g_.node(n);
+      const DType t = g_.type(node.results[0]).dtype;
+      if (node.op != GOp::Div || (t != DType::F32 && t != DType::F64)) continue;
+      const auto softmax = find_softmax(g_, node.results[0]);
+      if (!softmax || !reader_.bound(softmax->sum)) continue;
+      const LocalId reciprocal = group.add_local(t);
+      body.push_back(local_stmt(reciprocal, group.scalar(ScalarOp::Div, t, {group.constant(t, 1), reader_.read(softmax->sum, rows_.at)})));
+      const ExprId p = group.scalar(ScalarOp::Mul, t, {reader_.read(softmax->exponentials, at), group.local(reciprocal)});
+      reader_.bind(node.results[0], at, p);
+    }
+  }
+
+  struct Kept {
+    ValueId value;
+    ParamId row;
+  };
+
+  const EmitContext& context_;
   const graph::Graph& g_;
   const Unit& unit_;
   Step step_;
@@ -100,6 +183,7 @@ class RowEmitter {
   std::vector<bool> reduced_;
   Nest rows_;
   std::vector<ExprId> kept_;
+  std::vector<Kept> kept_values_;  // of the row, on chip
 };
 
 }  // namespace
