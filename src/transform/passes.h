@@ -30,5 +30,7 @@ Result<graph::Graph> remove_dead(const graph::Graph& graph, const PassOptions& o
 
 // The product that a dot or convolution of f32 is, whose weights are not batched.
 std::optional<ProductShape> product_shape(const graph::Graph& graph, const graph::Node& node);
+// The same as a sum of products of so many parts of each operand; nothing where the operands or sizes are not what that takes.
+std::optional<ProductShape> split_shape(const graph::Graph& graph, const graph::Node& node, int parts);
 
 }  // namespace weft::transform

@@ -7,12 +7,14 @@
 
 namespace weft::transform {
 
-// result[rows, lanes] = sum over depth, of f32.
+// result[runs rows, lanes] = sum over depth, of f32.
 struct ProductShape {
   Dim rows;
   std::int64_t depth = 0, lanes = 0;
   std::int64_t words = 0;  // pairs that the depth comes in, filled up where that can be; 0: it does not
   int parts = 1;  // of each operand, multiplied in pairs: all products of parts but the least are summed
+  Dim runs = 1;   // of rows: tiles end where they do
+  std::int64_t taps = 1;  // that the depth is made of: rows of the operand beside each other
 };
 
 enum class ProductForm : std::uint8_t {

@@ -49,6 +49,24 @@ Graph product(const Dim& m, const Tensor& w) {
   return g;
 }
 
+// x [batch, height, 9, channels] in a border of zeros, by w [3, 3, channels, lanes].
+Graph convolution(const Dim& batch, std::int64_t height, const Tensor& w, std::int64_t stride = 1) {
+  Graph g;
+  g.facts.declare("m", {0, 512, 1});
+  const ValueId x = g.add_input({DType::F32, {batch, height, 9, w.shape()[2]}}, "x");
+  graph::Builder b(g);
+  const Shape border{0, 1, 1, 0};
+  const std::vector<std::int64_t> ones{1, 1};
+  graph::Attrs attrs;
+  attrs.set(graph::Attr::Strides, std::vector<std::int64_t>{stride, stride}).set(graph::Attr::Dilations, ones).set(graph::Attr::BaseDilations, ones);
+  attrs.set(graph::Attr::Lo, Shape{0, 0}).set(graph::Attr::Hi, Shape{0, 0}).set(graph::Attr::Groups, std::int64_t{1});
+  attrs.set(graph::Attr::ChannelsLast, true).set(graph::Attr::DType, DType::F32);
+  const ValueId padded = b.pad(x, border, border, b.scalar(DType::F32, 0));
+  g.set_outputs({b.node(graph::Op::Conv, {padded, b.constant(w)}, attrs)});
+  EXPECT_TRUE(b.status().ok()) << b.status().error().what();
+  return g;
+}
+
 Options forced(Precision precision) {
   Options options;
   options.cache = false;
@@ -60,9 +78,10 @@ Options forced(Precision precision) {
   return options;
 }
 
-int dots(const Graph& g) {
-  return static_cast<int>(std::count_if(g.nodes().begin(), g.nodes().end(), [](const auto& n) { return n.op == graph::Op::Dot; }));
+int count(const Graph& g, graph::Op op) {
+  return static_cast<int>(std::count_if(g.nodes().begin(), g.nodes().end(), [&](const auto& n) { return n.op == op; }));
 }
+int dots(const Graph& g) { return count(g, graph::Op::Dot); }
 
 // |c - c64| / sum |a| |b|: the largest, and the root of the mean square.
 struct Error {
@@ -127,6 +146,88 @@ TEST(SplitProducts, AreAsExactAsThePrecisionSays) {
       EXPECT_LE(three.rms, 1e-5) << about;
       RecordProperty(fmt::format("depth_{}_values_{}", depth, static_cast<int>(kind)), about);
     }
+  }
+}
+
+// The rows that the convolution multiplies: [positions, 9 channels].
+Tensor windows(const Tensor& x, std::int64_t stride) {
+  const std::int64_t batch = x.shape()[0], height = x.shape()[1], width = x.shape()[2], channels = x.shape()[3];
+  const std::int64_t oh = (height - 1) / stride + 1, ow = (width - 1) / stride + 1;
+  Tensor rows = Tensor::zeros(DType::F32, {batch * oh * ow, 9 * channels}).value();
+  for (std::int64_t row = 0; row < rows.shape()[0]; ++row) {
+    for (std::int64_t tap = 0; tap < 9; ++tap) {
+      const std::int64_t y = row / ow % oh * stride + tap / 3 - 1, z = row % ow * stride + tap % 3 - 1;
+      if (y < 0 || z < 0 || y >= height || z >= width) continue;
+      const std::int64_t from = ((row / ow / oh * height + y) * width + z) * channels;
+      for (std::int64_t c = 0; c < channels; ++c) rows.set_f64((row * 9 + tap) * channels + c, x.f64(from + c));
+    }
+  }
+  return rows;
+}
+
+TEST(SplitProducts, OfConvolutionsAreAsExactAsThePrecisionSays) {
+  for (const std::int64_t stride : {1, 2}) {
+    for (Operands kind : {Operands::Normal, Operands::Wide, Operands::Tiny, Operands::Huge, Operands::Positive, Operands::Activations}) {
+      const Tensor x = values({1, 4, 9, 64}, kind, 1), w = values({3, 3, 64, 16}, kind == Operands::Activations || kind == Operands::Tiny ? Operands::Normal : kind, 2);
+      const Graph g = convolution(1, 4, w, stride);
+      const Tensor rows = windows(x, stride), columns = w.reshaped({9 * 64, 16});
+      const Error plain = error(plainly(rows, columns), rows, columns);
+      const Error six = error(computed(g, forced(Precision::Highest), x), rows, columns);
+      const Error three = error(computed(g, forced(Precision::High), x), rows, columns);
+      const std::string about = fmt::format("stride {} values {}: plain {:.2e} {:.2e}, six {:.2e} {:.2e}, three {:.2e} {:.2e}", stride,
+                                            static_cast<int>(kind), plain.most, plain.rms, six.most, six.rms, three.most, three.rms);
+      const bool unit = host_machine().has_amx_bf16;
+      EXPECT_LE(six.most, std::max((unit ? 2 : 3.5) * plain.most, 0x1p-23)) << about;
+      EXPECT_LE(six.rms, std::max((unit ? 2 : std::sqrt(6)) * plain.rms, 0x1p-25)) << about;
+      EXPECT_LE(three.most, 3e-5) << about;
+      EXPECT_LE(three.rms, 1e-5) << about;
+      RecordProperty(fmt::format("stride_{}_values_{}", stride, static_cast<int>(kind)), about);
+    }
+  }
+}
+
+TEST(SplitProducts, OfConvolutionsComputeTheSame) {
+  const Graph g = convolution(Dim::symbol("m"), 5, values({3, 3, 32, 48}, Operands::Normal, 2));
+  const Compiled made = compile(g, forced(Precision::Highest)).value();
+  EXPECT_EQ(count(*made.graph, graph::Op::Conv), 6);
+  const runtime::Executable exe(made.plan);
+  for (const std::int64_t m : {0, 1, 3}) {
+    const Tensors inputs{values({m, 5, 9, 32}, Operands::Normal, 3)};
+    expect_same(run(exe, inputs, 2), graph::interpret(g, inputs).value(), fmt::format("{} images", m));
+  }
+}
+
+// The parts are made where the value is, and looked at by a kernel of their own.
+TEST(SplitProducts, OfWhatAProductMakesAreWrittenByItsKernel) {
+  Graph g;
+  const ValueId x = g.add_input({DType::F32, {24, 64}}, "x");
+  graph::Builder b(g);
+  const auto dot = [&](ValueId v, unsigned seed) { return b.dot(v, b.constant(values({64, 64}, Operands::Normal, seed)), {}, {}, {1}, {0}, DType::F32); };
+  const ValueId middle = b.binary(graph::Op::Max, dot(x, 1), b.scalar(DType::F32, 0));
+  g.set_outputs({b.binary(graph::Op::Add, dot(middle, 2), middle)});
+  const Compiled made = compile(g, forced(Precision::Highest)).value();
+  EXPECT_EQ(dots(*made.graph), 12);
+  // Parts and looks of the first, two products, looks at the second, all of each, the branch.
+  EXPECT_EQ(loop::lower(*made.graph).value().steps.size(), 7u) << graph::print(*made.graph);
+  const runtime::Executable exe(made.plan);
+  Tensors inputs{values({24, 64}, Operands::Normal, 3)};
+  expect_same(run(exe, inputs, 2), graph::interpret(g, inputs).value(), "a product of a product");
+  for (std::int64_t i = 0; i < 64; ++i) inputs[0].set_f64(i, 3e37);
+  Tensors outputs;
+  const auto done = exe.run(inputs, outputs);
+  ASSERT_FALSE(done.ok());
+  EXPECT_EQ(done.error().code(), "needs-exact");
+}
+
+TEST(SplitProducts, OfConvolutionsAskForTheExactFormWhereARowIsNotExact) {
+  const Graph g = convolution(1, 4, values({3, 3, 32, 16}, Operands::Normal, 2));
+  const runtime::Executable exe(compile(g, forced(Precision::Highest)).value().plan);
+  for (const double bad : {std::numeric_limits<double>::infinity(), std::nan(""), -3.4e38, 1.0}) {
+    Tensor x = values({1, 4, 9, 32}, Operands::Normal, 4);
+    x.set_f64(200, bad);
+    Tensors outputs;
+    const auto done = exe.run({x}, outputs);
+    EXPECT_EQ(done.ok() ? "" : done.error().code(), bad == 1 ? "" : "needs-exact") << bad;
   }
 }
 

@@ -115,7 +115,7 @@ Term dot_term(const EmitContext& c, Reader& r, const Node& node, const std::vect
   return term;
 }
 
-Term conv_term(const EmitContext& c, Reader& r, const Node& node, const std::vector<ExprId>& at) {
+Term conv_term(const EmitContext& c, Reader& r, const Node& node, const std::vector<ExprId>& at, const Nest* joined = nullptr) {
   const auto& g = r.graph();
   Group& group = r.group();
   bool last = node.attrs.flag(Attr::ChannelsLast);
@@ -129,12 +129,13 @@ Term conv_term(const EmitContext& c, Reader& r, const Node& node, const std::vec
   // Channels innermost where they are contiguous.
   Shape reduced(w.begin() + w_space, w.begin() + w_space + spatial);
   reduced.insert(last ? reduced.end() : reduced.begin(), w[w_in]);
-  const int steps = last ? word_of(c, node, w[w_in]) : 0;
+  int steps = last ? word_of(c, node, w[w_in]) : 0;
+  if (joined) steps = joined->at.size() > spatial + 1 ? steps_in_word(g.type(node.operands[0]).dtype, g.type(node.operands[1]).dtype, term.dtype) : 0;
   if (steps > 0) {
     reduced.back() = floor_div(reduced.back(), Dim(steps));
     reduced.push_back(steps);
   }
-  term.reduce = make_nest(group, LoopKind::Reduce, reduced);
+  term.reduce = joined ? *joined : make_nest(group, LoopKind::Reduce, reduced);
   const ExprId word = steps > 0 ? term.reduce.at[spatial] : -1, within = steps > 0 ? term.reduce.at.back() : -1;
   ExprId channel = steps > 0 ? group.iadd(group.imul(word, group.constant_i64(steps)), within)
                    : last    ? term.reduce.at.back()
@@ -283,9 +284,10 @@ std::vector<Step> emit_contraction(const EmitContext& context, const Unit& unit)
   ExprId init = is_float(term.dtype) ? group.constant(term.dtype, start.f) : group.constant_i64(start.i, term.dtype);
   std::vector<Stmt> updates{update_stmt(sum, term.combine, term.value)};
   for (std::size_t k = 1; k < unit.sum.dots.size(); ++k) {
-    const Node& dot = g.node(unit.sum.dots[k]);
-    reader.note(dot);
-    updates.push_back(update_stmt(sum, term.combine, dot_term(context, reader, dot, space.at, &term.reduce).value));
+    const Node& more = g.node(unit.sum.dots[k]);
+    reader.note(more);
+    const Term next = more.op == GOp::Conv ? conv_term(context, reader, more, space.at, &term.reduce) : dot_term(context, reader, more, space.at, &term.reduce);
+    updates.push_back(update_stmt(sum, term.combine, next.value));
   }
   for (graph::NodeId add : unit.sum.adds) reader.note(g.node(add));
   std::vector<Stmt> body{local_stmt(sum, init)};

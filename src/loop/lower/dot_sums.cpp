@@ -18,6 +18,7 @@ constexpr std::size_t kMostTerms = 16;  // in one kernel
 
 Shape contracted(const Graph& g, const Node& dot) {
   Shape extents;
+  if (dot.op == GOp::Conv) return g.type(dot.operands[1]).shape;
   for (std::int64_t axis : dot.attrs.ints(Attr::LhsContract)) extents.push_back(g.type(dot.operands[0]).shape[axis]);
   return extents;
 }
@@ -28,8 +29,9 @@ bool alike(const Graph& g, const Node& a, const Node& b) {
     const graph::Type &x = g.type(a.operands[k]), &y = g.type(b.operands[k]);
     return x.dtype == y.dtype && x.rank() == y.rank();
   };
-  return same_types(0) && same_types(1) && a.attrs.ints(Attr::LhsBatch).size() == b.attrs.ints(Attr::LhsBatch).size() &&
-         g.type(a.results[0]) == g.type(b.results[0]) && contracted(g, a) == contracted(g, b);
+  if (a.op != b.op || !same_types(0) || !same_types(1) || !(g.type(a.results[0]) == g.type(b.results[0]))) return false;
+  if (a.op == GOp::Conv) return a.attrs == b.attrs && contracted(g, a) == contracted(g, b);
+  return a.attrs.ints(Attr::LhsBatch).size() == b.attrs.ints(Attr::LhsBatch).size() && contracted(g, a) == contracted(g, b);
 }
 
 }  // namespace
@@ -40,7 +42,7 @@ std::vector<DotSum> find_dot_sums(const Graph& g, const std::vector<std::vector<
   const auto part = [&](ValueId v) -> std::optional<DotSum> {
     if (const auto it = sums.find(v); it != sums.end()) return it->second;
     const Node* def = g.def(v);
-    return def && def->op == GOp::Dot ? std::optional(DotSum{{g.value(v).def}, {}, v}) : std::nullopt;
+    return def && (def->op == GOp::Dot || def->op == GOp::Conv) ? std::optional(DotSum{{g.value(v).def}, {}, v}) : std::nullopt;
   };
   const auto only_here = [&](ValueId v) { return users[v].size() == 1 && !is_output[v]; };
   for (NodeId n = 0; n < static_cast<NodeId>(g.nodes().size()); ++n) {

@@ -1,5 +1,5 @@
-// Sums of products: additions, in any association, of dots that nothing else reads. Their terms are one reduction: each
-// step of its loops adds a product of every dot.
+// Sums of products: additions, in any association, of dots, or of convolutions, that nothing else reads. Their terms are one
+// reduction: each step of its loops adds a product of every one.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 namespace weft::loop {
 
 struct DotSum {
-  std::vector<graph::NodeId> dots;  // in the order of the sum; at least two
+  std::vector<graph::NodeId> dots;  // or convolutions, in the order of the sum; at least two
   std::vector<graph::NodeId> adds;
   graph::ValueId total = -1;        // the last add's
 };

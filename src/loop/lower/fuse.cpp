@@ -197,7 +197,7 @@ class Planner {
   // What v is through nodes that move elements.
   ValueId moved(ValueId v) const {
     const Node* def = g_.def(v);
-    while (def && (def->op == GOp::Reshape || def->op == GOp::Transpose || def->op == GOp::Broadcast || def->op == GOp::Slice)) {
+    while (def && (def->op == GOp::Reshape || def->op == GOp::Transpose || def->op == GOp::Broadcast || def->op == GOp::Slice || def->op == GOp::Pad)) {
       def = g_.def(v = def->operands[0]);
     }
     return v;
