@@ -57,8 +57,9 @@ const Winograd* choose(const RewriteContext& c, const PassOptions& options) {
   const DimFacts& facts = c.from.facts;
   const Sizes sizes{likely_size(y[0]) * likely_size(y[1]) * likely_size(y[2]), likely_size(c.from.type(c.node.operands[0]).shape[3]), likely_size(y[3])};
   double gain = 1, worth = kGain;
-  if (options.precision == Precision::Medium && options.products) {
-    if (const auto shape = product_shape(c.from, c.node)) gain = options.products(*shape, facts).gain;
+  if (options.products) {  // the direct form may be products of bf16: of two parts each, or of what is rounded
+    const auto shape = options.precision == Precision::High ? split_shape(c.from, c.node, 2) : product_shape(c.from, c.node);
+    if (shape) gain = options.products(*shape, facts).gain;
     if (gain > 1) worth = kPairsGain;
   }
   double best = direct_cost(sizes, gain) / worth;
