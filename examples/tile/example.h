@@ -21,6 +21,22 @@ inline std::vector<float> random_floats(std::size_t n, unsigned seed = 1) {
   return x;
 }
 
+// Numbers of 16 bits: from 0.5 to 1, of either sign.
+struct Halves {
+  Halves(std::size_t n, unsigned seed) : bits(n), values(n) {
+    std::mt19937 random(seed);
+    for (std::size_t i = 0; i < n; ++i) {
+      const unsigned word = random(), fraction = word & 1023;
+      const bool negative = (word & 1024) != 0;
+      bits[i] = static_cast<std::uint16_t>((negative ? 0x8000U : 0U) | 14U << 10 | fraction);
+      values[i] = std::ldexp((negative ? -1.0F : 1.0F) * static_cast<float>(1024 + fraction), -11);
+    }
+  }
+  weft::Tensor tensor() { return weft::Tensor::mutable_view(weft::DType::F16, {static_cast<std::int64_t>(bits.size())}, bits.data()); }
+  std::vector<std::uint16_t> bits;
+  std::vector<float> values;
+};
+
 // A kernel, what it is run with, and what must come out.
 struct Case {
   Kernel kernel;
@@ -50,5 +66,7 @@ bool paged_attention(const weft::CompileOptions& options);
 bool running_sum(const weft::CompileOptions& options);
 bool histogram(const weft::CompileOptions& options);
 bool embedding_bag(const weft::CompileOptions& options);
+bool half_matmul(const weft::CompileOptions& options);
+bool half_attention(const weft::CompileOptions& options);
 
 }  // namespace examples

@@ -56,6 +56,7 @@ struct Machine {
   bool has_shuffle = false;            // threads of a warp read each other's registers
   bool has_matrix = false;             // warps multiply matrices of f16, bf16, bytes and f32 cut to 19 bits
   double matrix_rate = 0;              // multiply-adds of f16 that the units of a core do in a cycle; bytes twice, f32 half
+  double group_matrix_rate = 0;        // the same of four warps together, on f16 in shared memory; 0: they do not
   bool cuts_f32 = false;               // ... f32 too: what is asked for (precision), not what can be
   int copy_bytes = 0;                  // widest copy from memory to shared memory that runs beside a thread; 0: none does
   double memory_latency = 0;           // cycles until what a thread asks memory for is there

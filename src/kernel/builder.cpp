@@ -164,6 +164,14 @@ ValueId Builder::load_matrix(int buffer, ValueId index, int matrices, bool turne
   return append(turned ? Op::LoadMatrixTurned : Op::LoadMatrix, {index}, {lanes == 1 ? Type::scalar(t) : Type::vector(t, lanes)}, buffer)[0];
 }
 
+ValueId Builder::multiply_group(const ssa::BlocksImm& blocks, ValueId a, ValueId b, ValueId sum) {
+  return append(Op::MultiplyGroup, {a, b, sum}, {type(sum)}, blocks.packed())[0];
+}
+void Builder::fence_products() { append(Op::FenceProducts, {}, {}); }
+void Builder::fence_shared() { append(Op::FenceShared, {}, {}); }
+void Builder::commit_products() { append(Op::CommitProducts, {}, {}); }
+ValueId Builder::wait_products(ValueId sum, int groups_left) { return append(Op::WaitProducts, {sum}, {type(sum)}, groups_left)[0]; }
+
 void Builder::copy_async(ssa::CopyImm copy, ValueId to, ValueId from, ValueId mask) {
   std::vector<ValueId> operands = {to, from};
   if (mask >= 0) operands.push_back(mask);

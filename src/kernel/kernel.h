@@ -15,6 +15,18 @@
 // `load_matrix` fetches such words for it: row r of matrix m (8 rows of 4 words each) begins at the index of lane 8m + r, and
 // lane l gets word t of row g of each matrix. Turned, of elements of 16 bits: lane l gets elements g of rows 2t and 2t + 1.
 //
+// `multiply_group` is that of four warps, 128 threads whose first is a multiple of 128. Warp w of them and lane l hold, of the
+// sum, row 16 w + g + 8 h of columns 8 j + 2t and 8 j + 2t + 1, as elements 4 j + 2 h and 4 j + 2 h + 1; of a left operand in
+// registers what multiply_matrix wants of the 16 rows of the warp. An operand on chip begins at its index and lies in rows of
+// 2^row bytes, 32, 64 or 128, eight of which follow each other, the next eight 2^stride bytes on. A row holds steps
+// of one row of a or column of b; or, turned, of one step neighbouring rows of a or columns of b, the others of which are
+// 2^leading bytes on each. In the address that results, in bytes, bits 7 and up are exclusive-ored to bits 4 to row - 1, so that
+// the 16 bytes of equal steps lie in other banks. Buffers begin at multiples of kGroupAlign bytes.
+//
+// It runs beside its threads from when it is asked for at the earliest to the wait for its group at the latest. Until then
+// its sum may only be the sum of another product, and nobody may write where it reads. What it reads was written before a
+// fence_shared of the writer and a barrier behind that; its sum and its words before a fence_products.
+//
 // `copy_async` runs beside its thread, from when it is asked for at the earliest to the wait for its group at the latest:
 // until then nobody may access where it writes. It reads buffers that the function does not write.
 //
@@ -42,6 +54,8 @@ namespace weft::kernel {
 constexpr int kMatrixWarp = 32, kMatrixRows = 16, kMatrixColumns = 8;  // of multiply_matrix
 constexpr int kMatrixWords = 8;                                        // of steps
 constexpr int kPartRows = 8, kPartWords = 4;                           // of a matrix of load_matrix
+constexpr int kGroupThreads = 4 * kMatrixWarp, kGroupRows = 64;        // of multiply_group
+constexpr int kGroupAlign = 1024;
 inline int word_elements(DType t) { return 32 / bits(t); }
 
 enum class Op : std::uint16_t {
@@ -94,6 +108,11 @@ class Builder : public ssa::FunctionBuilder {
   ValueId ldexp(ValueId x, ValueId n);
   ValueId multiply_matrix(ValueId a, ValueId b, ValueId sum);
   ValueId load_matrix(int buffer, ValueId index, int matrices, bool turned);
+  ValueId multiply_group(const ssa::BlocksImm& blocks, ValueId a, ValueId b, ValueId sum);
+  void fence_products();
+  void fence_shared();
+  void commit_products();
+  ValueId wait_products(ValueId sum, int groups_left);
   void copy_async(ssa::CopyImm copy, ValueId to, ValueId from, ValueId mask = -1);
   void commit_copies();
   void wait_copies(int groups_left);
@@ -138,9 +157,10 @@ Result<void> expand_math(Function& function);
 // interpret/: as tile::interpret, for one function over programs [0, grid). The threads of a program go in step, each
 // instruction by all before the next one, and what would make another order give another result is an error: a race
 // between barriers or between programs, a barrier that not all threads reach, a shuffle from a lane that is not there,
-// on-chip memory read before it was written, an unaligned vector, an access to where a copy is on its way.
+// on-chip memory read before it was written, an unaligned vector, an access to where a copy is on its way, a write to
+// where a product on its way reads, a product without its fences, a sum that was not waited for.
 //
-// A copy that runs beside its thread happens when it is asked for, when it is waited for, or (by turns) the one in programs
+// A copy or a product that runs beside its threads happens when it is asked for, when it is waited for, or (by turns) the one in programs
 // of even number and the other in the rest.
 enum class Copies : std::uint8_t { Early, Late, ByTurns };
 struct BufferView {

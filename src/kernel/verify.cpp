@@ -195,8 +195,18 @@ class Verifier {
       case Op::LoadMatrix:
       case Op::LoadMatrixTurned:
         return load_matrix(i);
+      case Op::MultiplyGroup:
+        return multiply_group(i);
+      case Op::FenceProducts:
+      case Op::CommitProducts:
+        return four_warps(i);
+      case Op::WaitProducts:
+        if (operand(i, 0).rank != 1 || operand(i, 0).dtype != DType::F32 || i.imm < 0) return bad(i, "a sum and a number of groups are needed");
+        WEFT_TRY(four_warps(i));
+        return result(i, operand(i, 0));
       case Op::CopyAsync:
         return copy_async(i);
+      case Op::FenceShared:
       case Op::CommitCopies:
         return {};
       case Op::WaitCopies:
@@ -237,6 +247,28 @@ class Verifier {
     if (operand(i, 1) != Type::vector(other, 2 * word)) return bad(i, "2 words alike are needed");
     if (operand(i, 2) != Type::vector(bytes ? DType::I32 : DType::F32, 4)) return bad(i, "4 sums are needed");
     return f_.warp == kMatrixWarp ? result(i, operand(i, 2)) : bad(i, "a warp of 32 is needed");
+  }
+
+  Result<void> four_warps(const ssa::Inst& i) const {
+    return f_.warp == kMatrixWarp && f_.threads % kGroupThreads == 0 ? Result<void>() : bad(i, "fours of warps of 32 are needed");
+  }
+
+  Result<void> multiply_group(const ssa::Inst& i) {
+    const auto blocks = ssa::BlocksImm::of(i.imm);
+    const Type index = Type::scalar(DType::I64), &a = operand(i, 0), &sum = operand(i, 2);
+    const DType t = f_.buffers[blocks.right.buffer].dtype;
+    if (t != DType::F16 && t != DType::BF16) return bad(i, "f16 or bf16 is needed");
+    const auto lies = [&](const ssa::BlockImm& b) {
+      const ssa::Buffer& buffer = f_.buffers[b.buffer];
+      return buffer.dtype == t && buffer.space == ssa::Space::OnChip && b.row >= 5 && b.row <= 7 && b.stride >= 4 && b.stride < 18 && (!b.turned || (b.leading >= 4 && b.leading < 18));
+    };
+    if (a != index && a != Type::vector(t, 4 * word_elements(t))) return bad(i, "an index or 4 words are needed");
+    if (operand(i, 1) != index) return bad(i, "an index of i64 is needed");
+    if (!lies(blocks.right) || (a == index && !lies(blocks.left))) return bad(i, "operands on chip in rows of 32, 64 or 128 bytes are needed");
+    const int columns = 2 * sum.lanes();
+    if (sum.rank != 1 || sum.dtype != DType::F32 || columns % kMatrixColumns != 0 || columns > 256) return bad(i, "a sum of 8 to 256 columns is needed");
+    WEFT_TRY(four_warps(i));
+    return result(i, sum);
   }
 
   Result<void> load_matrix(const ssa::Inst& i) {

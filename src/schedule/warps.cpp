@@ -40,13 +40,14 @@ int warp_unit_bits(const Machine& m, const Analysis& a, const Leaf& leaf) {
 }
 
 GroupStep group_step(const Machine& m, const Analysis& a, const Record& r, const Leaf& leaf, double fma_cycles) {
-  constexpr int kRows = 16, kColumns = 8, kWords = 8;
+  constexpr int kRows = 16, kColumns = 8, kWords = 8, kGroupRows = 64;  // of a warp, of four warps together
   const Block b = block_of(r, leaf);
   const int bits = warp_unit_bits(m, a, leaf);
   GroupStep s;
   s.cycles = fma_cycles;
   if (bits > 0 && whole(b.rows, kRows) && whole(b.lanes, kColumns) && whole(b.depth, kWords * 32 / bits)) {
-    s.cycles = b.rows * b.lanes * bits / 16 / m.matrix_rate;
+    const bool groups = m.group_matrix_rate > 0 && bits == 16 && whole(b.rows, kGroupRows);
+    s.cycles = b.rows * b.lanes * bits / 16 / (groups ? m.group_matrix_rate : m.matrix_rate);
   }
   int widest = 1;
   for (const Access& access : leaf.accesses) widest = std::max(widest, access.bytes);

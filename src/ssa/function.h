@@ -38,7 +38,7 @@ struct Type {
 std::string str(const Type& type);  // "f32", "f32[16]", "f32[14,32]"
 
 // What an instruction's immediate means, and so how it prints.
-enum class Imm : std::uint8_t { None, Int, Const, Buffer, Size, Axis, Check, Copy };
+enum class Imm : std::uint8_t { None, Int, Const, Buffer, Size, Axis, Check, Copy, Blocks };
 
 // Imm::Copy: from one buffer to another, so many elements at once. Prints as "(to, from, elements)".
 struct CopyImm {
@@ -46,6 +46,29 @@ struct CopyImm {
   std::int64_t packed() const { return to | std::int64_t{from} << 16 | std::int64_t{elements} << 32; }
   static CopyImm of(std::int64_t imm) {
     return {static_cast<int>(imm & 0xffff), static_cast<int>(imm >> 16 & 0xffff), static_cast<int>(imm >> 32)};
+  }
+};
+
+// Imm::Blocks: where the two operands of a product lie on chip (kernel/kernel.h says what the numbers mean). Prints as
+// "(buffer, row, turned, leading, stride, ...)", first the left one.
+struct BlockImm {
+  int buffer = 0;
+  int row = 0;  // this and what follows: log2 of bytes
+  bool turned = false;
+  int leading = 0, stride = 0;
+};
+struct BlocksImm {
+  BlockImm left, right;
+  std::int64_t packed() const { return packed(left) | packed(right) << 26; }
+  static BlocksImm of(std::int64_t imm) { return {block_of(imm), block_of(imm >> 26)}; }
+
+ private:
+  static std::int64_t packed(const BlockImm& b) {
+    return b.buffer | std::int64_t{b.row} << 12 | std::int64_t{b.turned} << 15 | std::int64_t{b.leading} << 16 | std::int64_t{b.stride} << 21;
+  }
+  static BlockImm block_of(std::int64_t imm) {
+    const auto field = [&](int from, int bits) { return static_cast<int>(imm >> from & ((1 << bits) - 1)); };
+    return {field(0, 12), field(12, 3), field(15, 1) != 0, field(16, 5), field(21, 5)};
   }
 };
 
@@ -77,7 +100,7 @@ struct Inst {
   std::uint16_t op = 0;
   std::vector<ValueId> operands;
   std::vector<ValueId> results;
-  std::int64_t imm = 0;   // Int, Buffer, Size, Axis, Check, Copy (packed); Const of an integer or bool dtype
+  std::int64_t imm = 0;   // Int, Buffer, Size, Axis, Check, Copy and Blocks (packed); Const of an integer or bool dtype
   double fimm = 0;        // Const of a float dtype
   std::vector<Block> regions;
 };

@@ -114,6 +114,7 @@ class Parser {
     if (f_.info(inst).imm == Imm::None) return {};
     WEFT_TRY(lexer_.expect("("));
     if (f_.info(inst).imm == Imm::Copy) return copy(inst);
+    if (f_.info(inst).imm == Imm::Blocks) return blocks(inst);
     const Token& first = lexer_.peek().is("-") ? lexer_.peek2() : lexer_.peek();
     if (first.kind == Kind::Integer) {
       inst.imm = WEFT_TRY(lexer_.integer());
@@ -125,15 +126,31 @@ class Parser {
     return lexer_.expect(")");
   }
 
-  Result<void> copy(Inst& inst) {
-    std::int64_t numbers[3];
-    for (std::int64_t& n : numbers) {
+  // Numbers below their limits, up to the bracket.
+  template <std::size_t N>
+  Result<std::array<int, N>> numbers(const std::array<int, N>& limits) {
+    std::array<int, N> all{};
+    for (std::size_t i = 0; i < N; ++i) {
       const Token at = lexer_.peek();
-      n = WEFT_TRY(lexer_.integer());
-      if (n < 0 || n > 0xffff) return lexer_.error_at(at, "a number below 65536 is needed");
-      WEFT_TRY(lexer_.expect(&n == &numbers[2] ? ")" : ","));
+      const std::int64_t n = WEFT_TRY(lexer_.integer());
+      if (n < 0 || n >= limits[i]) return lexer_.error_at(at, fmt::format("a number below {} is needed", limits[i]));
+      all[i] = static_cast<int>(n);
+      WEFT_TRY(lexer_.expect(i + 1 == N ? ")" : ","));
     }
-    inst.imm = CopyImm{static_cast<int>(numbers[0]), static_cast<int>(numbers[1]), static_cast<int>(numbers[2])}.packed();
+    return all;
+  }
+
+  Result<void> copy(Inst& inst) {
+    constexpr int kLimit = 1 << 16;
+    const auto [to, from, elements] = WEFT_TRY(numbers<3>({kLimit, kLimit, kLimit}));
+    inst.imm = CopyImm{to, from, elements}.packed();
+    return {};
+  }
+
+  Result<void> blocks(Inst& inst) {
+    const auto n = WEFT_TRY(numbers<10>({1 << 12, 8, 2, 32, 32, 1 << 12, 8, 2, 32, 32}));
+    const auto block = [&](std::size_t i) { return BlockImm{n[i], n[i + 1], n[i + 2] != 0, n[i + 3], n[i + 4]}; };
+    inst.imm = BlocksImm{block(0), block(5)}.packed();
     return {};
   }
 

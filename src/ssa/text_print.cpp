@@ -48,6 +48,11 @@ class Printer {
       const CopyImm copy = CopyImm::of(inst.imm);
       return fmt::format("({}, {}, {})", copy.to, copy.from, copy.elements);
     }
+    if (kind == Imm::Blocks) {
+      const BlocksImm blocks = BlocksImm::of(inst.imm);
+      const auto text = [](const BlockImm& b) { return fmt::format("{}, {}, {}, {}, {}", b.buffer, b.row, b.turned ? 1 : 0, b.leading, b.stride); };
+      return fmt::format("({}, {})", text(blocks.left), text(blocks.right));
+    }
     const bool real = kind == Imm::Const && is_float(f_.type(inst.results[0]).dtype);
     if (!real) return fmt::format("({})", inst.imm);
     return "(" + float_text(inst.fimm) + ")";

@@ -59,6 +59,12 @@ class Verifier {
         if (inst.imm >= 0 && copy.to < count && copy.from < count) return {};
         return bad(inst, fmt::format("there is no buffer {} or {}", copy.to, copy.from));
       }
+      case Imm::Blocks: {
+        const auto count = static_cast<int>(f_.buffers.size());
+        const BlocksImm blocks = BlocksImm::of(inst.imm);
+        if (inst.imm >= 0 && blocks.left.buffer < count && blocks.right.buffer < count) return {};
+        return bad(inst, fmt::format("there is no buffer {} or {}", blocks.left.buffer, blocks.right.buffer));
+      }
       case Imm::Buffer:
         return within(static_cast<std::int64_t>(f_.buffers.size()), "buffer");
       case Imm::Size:

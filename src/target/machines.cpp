@@ -15,6 +15,7 @@ struct Row {
   int cores;            // multiprocessors of a usual device
   bool shuffle;
   int matrix;           // multiply-adds of f16 a cycle by mma.sync; 0: no units, nor copies to shared memory beside the threads
+  int groups;           // the same by wgmma; 0: not there
   int shared_kib;       // of a kernel that asks for no more than the default
   int l2_mib;
   double ghz;
@@ -28,13 +29,13 @@ constexpr int kCopyBytes = 16;
 constexpr double kLatency = 600;
 
 constexpr Row kRows[] = {
-    {"opencl", "opencl", nullptr, 16, false, 0, 32, 1, 1.0, 100},
-    {"sm_80", "nvptx64", "ptx70", 108, true, 1024, 48, 40, 1.41, 1555},
-    {"sm_89", "nvptx64", "ptx84", 128, true, 512, 48, 72, 2.5, 1000},
-    {"sm_90", "nvptx64", "ptx86", 132, true, 1024, 48, 50, 1.8, 3350},
-    {"sm_90a", "nvptx64", "ptx86", 132, true, 1024, 48, 50, 1.8, 3350},
-    {"sm_100a", "nvptx64", "ptx88", 148, true, 1024, 48, 126, 1.9, 8000},
-    {"sm_120a", "nvptx64", "ptx88", 170, true, 512, 48, 96, 2.4, 1790},
+    {"opencl", "opencl", nullptr, 16, false, 0, 0, 32, 1, 1.0, 100},
+    {"sm_80", "nvptx64", "ptx70", 108, true, 1024, 0, 48, 40, 1.41, 1555},
+    {"sm_89", "nvptx64", "ptx84", 128, true, 512, 0, 48, 72, 2.5, 1000},
+    {"sm_90", "nvptx64", "ptx86", 132, true, 1024, 0, 48, 50, 1.8, 3350},
+    {"sm_90a", "nvptx64", "ptx86", 132, true, 1024, 2048, 48, 50, 1.8, 3350},
+    {"sm_100a", "nvptx64", "ptx88", 148, true, 1024, 0, 48, 126, 1.9, 8000},
+    {"sm_120a", "nvptx64", "ptx88", 170, true, 512, 0, 48, 96, 2.4, 1790},
 };
 
 // A thread alone is one lane of a warp: of a multiprocessor that has four of them, 4 lanes of 128.
@@ -56,6 +57,7 @@ Machine machine_of(const Row& row) {
   m.has_shuffle = row.shuffle;
   m.has_matrix = row.matrix > 0;
   m.matrix_rate = row.matrix;
+  m.group_matrix_rate = row.groups;
   m.copy_bytes = m.has_matrix ? kCopyBytes : 0;
   m.memory_latency = kLatency;
   m.rates.ghz = row.ghz;

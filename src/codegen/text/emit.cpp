@@ -432,6 +432,11 @@ class Emitter {
       case Op::LoadMatrix:
       case Op::LoadMatrixTurned:
       case Op::MultiplyMatrix:
+      case Op::MultiplyGroup:
+      case Op::FenceProducts:
+      case Op::FenceShared:
+      case Op::CommitProducts:
+      case Op::WaitProducts:
         return unsupported("op", "products by matrix units in this kernel language");
       case Op::Words:
         return words(i), Result<void>();

@@ -10,23 +10,30 @@
 #include "base/tensor.h"
 #include "kernel/interpret/copies.h"
 #include "kernel/interpret/matrix.h"
+#include "kernel/interpret/products.h"
 #include "kernel/interpret/shadow.h"
 #include "kernel/kernel.h"
 
 namespace weft::kernel {
 namespace {
 
+constexpr int kWidestBits = 128;  // that one access takes
+
 class Interpreter {
  public:
   Interpreter(const Function& f, std::span<const BufferView> buffers,
               std::span<const std::int64_t> sizes, std::int32_t* check, Copies copies)
-      : f_(f), views_(buffers.begin(), buffers.end()), sizes_(sizes), check_(check), copies_(copies), queues_(f.threads) {
+      : f_(f), views_(buffers.begin(), buffers.end()), sizes_(sizes), check_(check), copies_(copies), queues_(f.threads), products_(f.threads) {
     std::size_t total = 0;
     for (const Type& t : f.types) {
       offsets_.push_back(total);
       total += static_cast<std::size_t>(t.elements()) * f.threads;
     }
     cells_.resize(total);
+    defined_.resize(f.types.size());
+    fences_.resize(static_cast<std::size_t>(f.threads));
+    fenced_ = fences_;
+    product_fences_.resize(static_cast<std::size_t>(f.threads / kGroupThreads + 1));
     active_.resize(f.threads);
     std::iota(active_.begin(), active_.end(), 0);
   }
@@ -76,11 +83,12 @@ class Interpreter {
         next += count(v);
       }
     }
+    for (const ValueId v : to) defined_[v] = now_.tick;
   }
 
   Result<void> block(const ssa::Block& b) {
     for (const ssa::Inst& i : b.insts) WEFT_TRY(inst(i));
-    return {};
+    return there(b.yields);
   }
 
   // A thread leaves when its own count is done; the others go on without it.
@@ -335,6 +343,7 @@ class Interpreter {
       return bad("divergent-barrier", i, fmt::format("that only {} of {} threads reach", active_.size(), f_.threads));
     }
     ++now_.epoch;
+    fenced_ = fences_;
     return {};
   }
 
@@ -353,13 +362,14 @@ class Interpreter {
     return {};
   }
 
-  // The first threads of the active warps, all of whose lanes must be.
-  Result<std::vector<int>> whole_warps(const ssa::Inst& i) const {
+  // The first threads of the active warps (or fours of warps), all of whose lanes must be.
+  Result<std::vector<int>> whole_warps(const ssa::Inst& i, int threads = kMatrixWarp) const {
+    const auto all = static_cast<std::size_t>(threads);
     std::vector<int> firsts;
-    for (std::size_t n = 0; n < active_.size(); n += kMatrixWarp) {
+    for (std::size_t n = 0; n < active_.size(); n += all) {
       const int first = active_[n];
-      const bool whole = n + kMatrixWarp <= active_.size() && first % kMatrixWarp == 0 && active_[n + kMatrixWarp - 1] == first + kMatrixWarp - 1;
-      if (!whole) return bad("divergent-matrix", i, "by a part of a warp");
+      const bool whole = n + all <= active_.size() && first % threads == 0 && active_[n + all - 1] == first + threads - 1;
+      if (!whole) return bad("divergent-matrix", i, threads == kMatrixWarp ? "by a part of a warp" : "by a part of four warps");
       firsts.push_back(first);
     }
     return firsts;
@@ -395,6 +405,106 @@ class Interpreter {
         }
       }
     }
+    return {};
+  }
+
+  // Values that products on their way will give are not there.
+  Result<void> there(std::span<const ValueId> values) const {
+    if (products_.none()) return {};
+    for (const ValueId v : values) {
+      for (std::size_t n = 0; n < active_.size(); n += kMatrixWarp) {
+        if (!products_.flying(v, active_[n])) continue;
+        return user_error("race", fmt::format("a race: the sum of a product on its way is used, program {}", now_.program)).at(fmt::format("@{}", f_.name));
+      }
+    }
+    return {};
+  }
+
+  // The index of a block, which all threads of four warps must agree on.
+  Result<std::int64_t> block_index(const ssa::Inst& i, ValueId index, int first, DType t) {
+    const std::int64_t at = lanes(index, first)->i;
+    for (int thread = first; thread < first + kGroupThreads; ++thread) {
+      if (lanes(index, thread)->i != at) return bad("divergent-matrix", i, fmt::format("at {} by thread {}, at {} by thread {}", at, first, lanes(index, thread)->i, thread));
+    }
+    if (at * bits(t) % kWidestBits != 0) return bad("misaligned", i, fmt::format("of a block at {}, which is not aligned", at));
+    return at;
+  }
+
+  // The elements of an operand on chip, from now on read by a product.
+  Result<std::vector<std::int64_t>> begin_block(const ssa::Inst& i, const ssa::BlockImm& block, std::int64_t at, int others, int steps) {
+    std::vector<std::int64_t> elements;
+    for (int other = 0; other < others; ++other) {
+      for (int step = 0; step < steps; ++step) {
+        const std::int64_t e = block_element(block, f_.buffers[block.buffer].dtype, at, other, step);
+        if (e < 0 || e >= views_[block.buffer].elements) {
+          return bad("out-of-range", i, fmt::format("at {} of buffer {} of {} elements", e, block.buffer, views_[block.buffer].elements));
+        }
+        if (const auto wrong = shadows_[block.buffer].begin_product(e, now_, fenced_)) {
+          return bad("race", i, fmt::format("at {} of buffer {}: {}", e, block.buffer, *wrong));
+        }
+        elements.push_back(e);
+      }
+    }
+    return elements;
+  }
+
+  Result<void> multiply_group(const ssa::Inst& i) {
+    const ValueId sum = i.operands[2];
+    const auto blocks = ssa::BlocksImm::of(i.imm);
+    const DType t = f_.buffers[blocks.right.buffer].dtype;
+    const int word = word_elements(t), steps = kMatrixWords * word;
+    const bool in_registers = f_.type(i.operands[0]).rank == 1;
+    for (const int first : WEFT_TRY(whole_warps(i, kGroupThreads))) {
+      const std::uint32_t fence = product_fences_[static_cast<std::size_t>(first / kGroupThreads)];
+      if (products_.flying(i.results[0], first)) return bad("race", i, "into a sum that is on its way");
+      if (!products_.flying(sum, first) && defined_[sum] >= fence) return bad("race", i, "to a sum that was written without a fence_products since");
+      if (in_registers && defined_[i.operands[0]] >= fence) return bad("race", i, "of words that were written without a fence_products since");
+      Product p{first, blocks, sum, i.results[0], 2 * count(sum), steps, {}, {}, {}};
+      now_.thread = first;
+      if (in_registers) {
+        p.left.resize(static_cast<std::size_t>(kGroupRows * steps));
+        for (int thread = 0; thread < kGroupThreads; ++thread) {
+          for (int n = 0; n < 4 * word; ++n) {
+            const SumElement at = left_element(thread, n, word);
+            p.left[static_cast<std::size_t>(at.row * steps + at.column)] = lanes(i.operands[0], first + thread)[n].f;
+          }
+        }
+      } else {
+        p.a = WEFT_TRY(begin_block(i, blocks.left, WEFT_TRY(block_index(i, i.operands[0], first, t)), kGroupRows, steps));
+      }
+      p.b = WEFT_TRY(begin_block(i, blocks.right, WEFT_TRY(block_index(i, i.operands[1], first, t)), p.columns, steps));
+      if (early()) multiply(p);
+      products_.add(std::move(p));
+    }
+    return {};
+  }
+
+  void multiply(const Product& p) {
+    kernel::multiply(p, [&](int buffer, std::int64_t e) { return load_scalar(f_.buffers[buffer].dtype, views_[buffer].data, e).f; },
+                     [&](ValueId v, int thread, int n) -> Scalar& { return lanes(v, thread)[n]; });
+  }
+
+  Result<void> wait_products(const ssa::Inst& i) {
+    const ValueId sum = i.operands[0];
+    for (const int first : WEFT_TRY(whole_warps(i, kGroupThreads))) {
+      for (const Product& p : products_.finish(first, i.imm)) {
+        if (!early()) multiply(p);
+        for (const std::int64_t e : p.a) shadows_[p.blocks.left.buffer].end_product(e, now_);
+        for (const std::int64_t e : p.b) shadows_[p.blocks.right.buffer].end_product(e, now_);
+      }
+    }
+    WEFT_TRY(there({&sum, 1}));
+    assign(i.results, i.operands);
+    return {};
+  }
+
+  Result<void> fence_products(const ssa::Inst& i) {
+    for (const int first : WEFT_TRY(whole_warps(i, kGroupThreads))) product_fences_[static_cast<std::size_t>(first / kGroupThreads)] = now_.tick;
+    return {};
+  }
+
+  Result<void> commit_products(const ssa::Inst& i) {
+    for (const int first : WEFT_TRY(whole_warps(i, kGroupThreads))) products_.commit(first);
     return {};
   }
 
@@ -440,6 +550,10 @@ class Interpreter {
   }
 
   Result<void> all_arrived() {
+    if (!products_.none()) {
+      return user_error("unfinished-products", fmt::format("program {} ends while {} products are on their way", now_.program, products_.pending()))
+          .at(fmt::format("@{}", f_.name));
+    }
     const int left = queues_.pending();
     if (left == 0) return {};
     return user_error("unfinished-copies", fmt::format("program {} ends while {} copies are on their way", now_.program, left))
@@ -513,6 +627,8 @@ class Interpreter {
         return check(i, thread);
       case Op::CopyAsync:
         return copy_async(i, thread);
+      case Op::FenceShared:
+        return fences_[static_cast<std::size_t>(thread)] = now_.tick, Result<void>();
       case Op::CommitCopies:
         return queues_.commit(thread), Result<void>();
       case Op::WaitCopies:
@@ -524,6 +640,11 @@ class Interpreter {
 
   Result<void> inst(const ssa::Inst& i) {
     const Op op = static_cast<Op>(i.op);
+    ++now_.tick;
+    for (const ValueId v : i.results) defined_[v] = now_.tick;
+    if (op == Op::MultiplyGroup) return multiply_group(i);
+    if (op == Op::WaitProducts) return wait_products(i);
+    WEFT_TRY(there(i.operands));
     if (const auto s = as_scalar(op)) return elementwise(i, *s), Result<void>();
     switch (op) {
       case Op::For:
@@ -539,6 +660,10 @@ class Interpreter {
       case Op::LoadMatrix:
       case Op::LoadMatrixTurned:
         return load_matrix(i);
+      case Op::FenceProducts:
+        return fence_products(i);
+      case Op::CommitProducts:
+        return commit_products(i);
       case Op::ZeroTile:
         std::fill_n(lanes(i.results[0], 0), count(i.results[0]), Scalar{});
         return {};
@@ -560,6 +685,10 @@ class Interpreter {
   std::int32_t* check_;
   const Copies copies_;
   CopyQueues queues_;
+  ProductQueues products_;
+  std::vector<std::uint32_t> defined_;          // ticks, by value
+  std::vector<std::uint32_t> fences_, fenced_;  // ... of fence_shared by thread; those before the last barrier
+  std::vector<std::uint32_t> product_fences_;   // ... of fence_products by fours of warps
   std::vector<Tensor> storage_;
   std::vector<Shadow> shadows_;       // by buffer, when there are several threads
   std::vector<std::size_t> offsets_;  // by value, into cells_

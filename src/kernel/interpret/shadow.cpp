@@ -36,12 +36,34 @@ void Shadow::arrive(std::int64_t element, const Moment& now) {
   Cell& c = cells_[static_cast<std::size_t>(element)];
   c.coming = false;
   c.written = now.epoch;
+  c.written_tick = now.tick;
   c.writer = now.thread;
+}
+
+std::optional<std::string> Shadow::begin_product(std::int64_t element, const Moment& now, std::span<const std::uint32_t> fenced) {
+  Cell& c = cells_[static_cast<std::size_t>(element)];
+  if (c.coming) return still_coming(c, "reads", now);
+  if (c.written < now.program_epoch) return "on-chip memory that was never written is read by a product";
+  if (c.written == now.epoch) return fmt::format("a race: a product reads what thread {} wrote, without a barrier between", c.writer);
+  if (fenced[static_cast<std::size_t>(c.writer)] <= c.written_tick) {
+    return fmt::format("a race: a product reads what thread {} wrote, which has not fenced it before the barrier", c.writer);
+  }
+  ++c.products;
+  return std::nullopt;
+}
+
+void Shadow::end_product(std::int64_t element, const Moment& now) {
+  Cell& c = cells_[static_cast<std::size_t>(element)];
+  --c.products;
+  c.reader = kSeveral;
+  c.read = now.epoch;
+  if (c.first_read == 0) c.first_read = now.epoch;
 }
 
 std::optional<std::string> Shadow::write(std::int64_t element, const Moment& now) {
   Cell& c = cells_[static_cast<std::size_t>(element)];
   if (c.coming) return still_coming(c, "writes", now);
+  if (c.products > 0) return fmt::format("a race: thread {} writes what a product on its way reads", now.thread);
   if (!on_chip_ && c.written != 0 && c.written < now.program_epoch) {
     return "a race: an element that another program wrote is written";
   }
@@ -56,6 +78,7 @@ std::optional<std::string> Shadow::write(std::int64_t element, const Moment& now
                        c.reader == kSeveral ? "other threads" : fmt::format("thread {}", c.reader));
   }
   c.written = now.epoch;
+  c.written_tick = now.tick;
   c.writer = now.thread;
   c.atomic = false;
   return std::nullopt;

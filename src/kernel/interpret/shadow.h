@@ -3,17 +3,19 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace weft::kernel {
 
-// Time goes in epochs: one begins with each program and after each barrier.
+// Time goes in epochs: one begins with each program and after each barrier; and in ticks, one for each instruction.
 struct Moment {
   std::int64_t program = 0;
   std::int32_t thread = 0;
   std::uint32_t epoch = 1;
   std::uint32_t program_epoch = 1;  // in which the program began
+  std::uint32_t tick = 0;
 };
 
 class Shadow {
@@ -29,6 +31,10 @@ class Shadow {
   // write, since the copy may happen at once.
   std::optional<std::string> ask(std::int64_t element, const Moment& now);
   void arrive(std::int64_t element, const Moment& now);
+  // Products beside their threads read from when they are asked for to when they are waited for, what its writer had fenced
+  // (when, by thread) before the last barrier. In between nobody may write the element.
+  std::optional<std::string> begin_product(std::int64_t element, const Moment& now, std::span<const std::uint32_t> fenced);
+  void end_product(std::int64_t element, const Moment& now);
 
  private:
   static constexpr std::int32_t kSeveral = -1;
@@ -37,6 +43,8 @@ class Shadow {
     std::int32_t writer = 0, reader = 0;
     bool atomic = false;  // it was written by atomics only, since `written`
     bool coming = false;  // a copy by `writer` is on its way
+    std::uint16_t products = 0;      // on their way that read it
+    std::uint32_t written_tick = 0;
   };
   std::optional<std::string> still_coming(const Cell& cell, const char* verb, const Moment& now) const;
   std::vector<Cell> cells_;

@@ -51,6 +51,7 @@ Value Lowering::outer_product(const Inst& inst) {
 Value Lowering::dot(const Inst& inst) {
   const int depth = type(inst.operands[0]).shape[1];
   if (depth == 1) return outer_product(inst);
+  if (suits_groups(inst)) return group_dot(inst);
   if (suits_matrix_units(inst)) return matrix_dot(inst);
   const tile::Type& result = type(inst.results[0]);
   const Value& acc = in(inst, 2);

@@ -86,7 +86,9 @@ Result<Function> Lowering::run() {
 Result<void> Lowering::fits(const Function& kernel) const {
   std::uint64_t bytes = 0;
   for (const ssa::Buffer& b : kernel.buffers) {
-    if (b.space == ssa::Space::OnChip) bytes += storage_bytes(b.dtype, b.elements).value_or(UINT32_MAX);
+    if (b.space != ssa::Space::OnChip) continue;
+    const std::uint64_t align = spread_.groups ? kGroupAlign : 1;
+    bytes += (storage_bytes(b.dtype, b.elements).value_or(UINT32_MAX) + align - 1) / align * align;
   }
   if (kernel.threads == 1 || bytes <= static_cast<std::uint64_t>(machine_.shared_bytes)) return {};
   return unsupported("shared-memory", fmt::format("a group of threads would share {} bytes", bytes))

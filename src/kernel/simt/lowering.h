@@ -117,9 +117,12 @@ class Lowering {
     bool left = true;
     bool turned = false;       // it is the transpose
     bool lies_turned = false;  // it lies there transposed
-    enum class How : std::uint8_t { Elements, Matrices, TurnedMatrices } how = How::Elements;
+    enum class How : std::uint8_t { Elements, Matrices, TurnedMatrices, Blocks } how = How::Elements;
     Layout layout;             // positions of readers to coordinates, as it lies
     int run = 0, served = 0;   // bits: neighbours that one access takes, lanes that are served at once (0: as many as can be)
+    // Blocks: coordinates to offsets before bits are exclusive-ored, and after; where the units are told that they lie.
+    LinearMap plain, mixed;
+    ssa::BlockImm block;
   };
   struct Lying {
     int buffer = -1;
@@ -144,6 +147,7 @@ class Lowering {
   struct Pipeline {
     std::vector<Copy> copies;
     int stages = 0;                    // slots
+    bool fenced = false;               // products of four warps read them
   };
   bool slice(ValueId v, const std::set<ValueId>& inside, ValueId counter, std::vector<const Inst*>& into) const;
   const Inst* load_to_copy(const ssa::Block& body, const Reading& r) const;
@@ -168,6 +172,12 @@ class Lowering {
   Reading matrix_reading(const Inst& inst, int side) const;
   std::optional<Fragments> left_in_registers(const Inst& inst);
   Fragments fragments(const Reading& r, const Lying& lying, int steps, int matrices);
+
+  // warpgroup.cpp
+  bool suits_groups(const Inst& inst) const;
+  Reading block_reading(const Inst& inst, int side) const;
+  std::function<ValueId(Bits steps, int part)> block_starts(const Reading& r, const Lying& lying, const Inst& inst);
+  Value group_dot(const Inst& inst);
 
   const tile::Function& f_;
   const Machine& machine_;

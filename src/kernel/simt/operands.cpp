@@ -31,6 +31,7 @@ Layout served_at_once(const Layout& layout, int lanes) {
 }  // namespace
 
 Lowering::Reading Lowering::reading(const Inst& dot, int side) const {
+  if (suits_groups(dot)) return block_reading(dot, side);
   if (suits_matrix_units(dot)) return matrix_reading(dot, side);
   const tile::Type& result = type(dot.results[0]);
   Reading r;
@@ -44,6 +45,7 @@ Lowering::Reading Lowering::reading(const Inst& dot, int side) const {
 
 // Offsets of an operand that is written as `writer` says, 2^run neighbours at once.
 LinearMap Lowering::lying_offsets(const Reading& r, const Layout& writer, int run) const {
+  if (r.how == Reading::How::Blocks) return r.mixed;
   const DType t = type(r.source).dtype;
   const int most = std::max(r.run, run);
   const auto lanes = [&](int access, int known) { return known > 0 ? known : std::min(log2_floor(machine_.warp_threads), bank_bits(t, access)); };

@@ -134,7 +134,7 @@ std::optional<Lowering::Pipeline> Lowering::plan_pipeline(const Inst& loop) {
   for (const Inst& dot : body.insts) {
     if (static_cast<tile::Op>(dot.op) != tile::Op::Dot || type(dot.operands[0]).shape[1] == 1) continue;
     const double products = static_cast<double>(type(dot.results[0]).elements()) * type(dot.operands[0]).shape[1];
-    cycles += products / (suits_matrix_units(dot) ? machine_.matrix_rate : machine_.group_lanes);
+    cycles += products / (suits_groups(dot) ? machine_.group_matrix_rate : suits_matrix_units(dot) ? machine_.matrix_rate : machine_.group_lanes);
     for (const int side : {0, 1}) {
       const Reading r = reading(dot, side);
       Copy copy;
@@ -144,6 +144,7 @@ std::optional<Lowering::Pipeline> Lowering::plan_pipeline(const Inst& loop) {
                                      [&](ValueId v) { return slice(v, inside, body.args[0], copy.made_of); });
       if (!known || !choose_runs(copy, loop, r)) continue;
       bytes += static_cast<double>(type(r.source).elements()) * bits(type(r.source).dtype) / 8;
+      p.fenced = p.fenced || r.how == Reading::How::Blocks;
       p.copies.push_back(std::move(copy));
     }
   }
@@ -192,6 +193,7 @@ void Lowering::begin_pipeline(const Pipeline& p, const Inst& loop) {
 // At the start of an iteration, whose blocks are in `slot`.
 void Lowering::advance_pipeline(const Pipeline& p, const Inst& loop, ValueId slot) {
   b_.wait_copies(p.stages - 2);
+  if (p.fenced) b_.fence_shared();
   barrier();
   const ValueId before = slot_after(p, slot, p.stages - 1);
   const Sum ahead = math_.scale(in(loop, 2).rows[0], p.stages - 1);

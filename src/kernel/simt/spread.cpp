@@ -13,6 +13,7 @@ constexpr int kAccessBits = 128;      // the widest access of one thread
 constexpr int kProductBits = 4;       // log2 of a thread's accumulators of a product
 constexpr int kMostVectorBits = 2;
 constexpr int kWarpProductBits = 10;  // log2 of a warp's accumulators of a product by matrix units, at least
+constexpr int kGroupWarpBits = 2;
 constexpr int kLeastColumnBits = 4;   // log2 of its columns then, at least: two blocks of 8 are loaded at once
 
 // The widest dtype in memory or in a tile; i64 and bool mostly are indices and masks.
@@ -82,6 +83,11 @@ bool for_matrix_units(const tile::Function& f, const Machine& machine, const ssa
          whole(a.shape[1], kMatrixWords * word_elements(a.dtype));
 }
 
+bool for_groups(const tile::Function& f, const Machine& machine, const ssa::Inst& dot) {
+  if (machine.group_matrix_rate == 0 || machine.group_threads < kGroupThreads || !for_matrix_units(f, machine, dot)) return false;
+  return bits(f.type(dot.operands[0]).dtype) == 16 && f.type(dot.operands[2]).shape[0] >= kGroupRows;
+}
+
 Spread choose_spread(const tile::Function& function, const Machine& machine) {
   Main main;
   main.type = tile::Type::scalar(DType::F32);
@@ -95,6 +101,8 @@ Spread choose_spread(const tile::Function& function, const Machine& machine) {
   if (main.inst != nullptr && for_matrix_units(function, machine, *main.inst)) {
     s.matrix = true;
     s.vector = 1, s.columns = 2, s.warp = warp;
+    s.groups = for_groups(function, machine, *main.inst);
+    const int fewest = s.groups ? kGroupWarpBits : 0;  // warps below each other
     const int row_warps = rows - log2_floor(kMatrixRows);  // at most: two rows of each thread
     if (rows_stay_whole(function, function.body)) {
       s.threads = std::min(most, warp + row_warps);
@@ -102,8 +110,11 @@ Spread choose_spread(const tile::Function& function, const Machine& machine) {
       // Warps side by side read less of the operands than warps below each other.
       s.threads = std::min(most, std::max(warp + row_warps, warp + elements - kWarpProductBits));
       const int warps = s.threads - warp;
-      const auto sides = [&](int high) { return (1 << (rows - warps + high)) + (1 << (columns - high)); };
-      for (int high = 0; high <= std::min(warps, columns - kLeastColumnBits); ++high) {
+      const auto sides = [&](int high) {
+        const int parts = s.groups ? rows - log2_floor(kGroupRows) - (warps - fewest - high) : 0;  // each reads all of its columns
+        return (1 << (rows - warps + high + fewest)) + (1 << (columns - high + parts));
+      };
+      for (int high = 0; high <= std::min(warps - fewest, columns - kLeastColumnBits); ++high) {
         if (warps - high <= row_warps && (warps - s.high_columns > row_warps || sides(high) < sides(s.high_columns))) s.high_columns = high;
       }
       s.threads = std::min(s.threads, warp + row_warps + s.high_columns);

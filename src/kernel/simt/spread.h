@@ -16,11 +16,15 @@ struct Spread {
   int high_columns = 0;  // ... for columns again, above the rows' bits: of warps that have other columns of the same rows
   int threads = 0;
   int warp = 0;
+  bool groups = false;  // ... and of four warps together: of their numbers, two bits at least are rows'
   bool matrix = false;  // products are the warps' matrix units': pairs of columns, 4 lanes to 8 of them, then rows
 };
 
 // Whether the warps' matrix units can multiply what the dot does.
 bool for_matrix_units(const tile::Function& function, const Machine& machine, const ssa::Inst& dot);
+
+// Whether four warps together can: their part of a sum is 64 rows by 8 to 256 columns.
+bool for_groups(const tile::Function& function, const Machine& machine, const ssa::Inst& dot);
 
 Spread choose_spread(const tile::Function& function, const Machine& machine);
 

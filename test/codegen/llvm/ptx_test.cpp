@@ -96,7 +96,7 @@ TEST(Ptx, ProductsShareTheirOperands) {
 }
 
 // y = x a over blocks of the sum, as matrix units have it.
-std::string text_of_units(DType t, const char* name, const char* version) {
+std::string text_of_units(DType t, const char* name, const char* version, double group_rate = 0) {
   tile::Builder b("units");
   const ssa::Buffer in = {t, ssa::Space::Memory, true, false, 0};
   const DType sums = is_float(t) ? DType::F32 : DType::I32;
@@ -110,6 +110,7 @@ std::string text_of_units(DType t, const char* name, const char* version) {
   Machine m = gpu(name, version);
   m.has_matrix = true;
   m.matrix_rate = 1024;
+  m.group_matrix_rate = group_rate;
   m.copy_bytes = 16;
   m.memory_latency = 600;
   return text_of(b.finish(), m);
@@ -131,6 +132,23 @@ TEST(Ptx, MatrixUnitsReadWhatWasCopiedAhead) {
   EXPECT_THAT(bytes, HasSubstr("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"));
   EXPECT_THAT(bytes, HasSubstr("ldmatrix.sync.aligned.m8n8.x4.shared.b16"));
   EXPECT_THAT(text_of_units(DType::U8, "sm_80", "ptx70"), HasSubstr("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32"));
+}
+
+// The left operand lies in rows of 64 bytes, the right one, turned, in rows of 128.
+TEST(Ptx, FourWarpsMultiplyWhatWasCopiedAhead) {
+  for (const DType t : {DType::F16, DType::BF16}) {
+    const std::string text = text_of_units(t, "sm_90a", "ptx86", 2048);
+    EXPECT_THAT(text, HasSubstr(t == DType::F16 ? "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16" : "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"));
+    EXPECT_THAT(text, ContainsRegex("adds, 1, 1, 0, 1;"));
+    for (const char* part : {"cp.async.cg.shared.global", "fence.proxy.async.shared::cta", "wgmma.fence.sync.aligned", "wgmma.commit_group.sync.aligned",
+                             "wgmma.wait_group.sync.aligned 0;", ".align 1024 "}) {
+      EXPECT_THAT(text, HasSubstr(part));
+    }
+    EXPECT_THAT(text, HasSubstr("-9223371899415822336"));  // mode 2, a stride of 512 bytes
+    EXPECT_THAT(text, HasSubstr("4611686293305294848"));   // mode 1, a stride of 1024 bytes
+    EXPECT_THAT(text, Not(HasSubstr("mma.sync")));
+    EXPECT_THAT(text, Not(HasSubstr("ldmatrix")));
+  }
 }
 
 TEST(Ptx, AtomicsAndMasksBranch) {

@@ -20,8 +20,14 @@ Machine with_copies(int threads) {
   return m;
 }
 
+Machine with_groups(bool copies) {
+  Machine m = copies ? with_copies(256) : with_matrix_units(256);
+  m.group_matrix_rate = 2048;
+  return m;
+}
+
 // y = x a, over `blocks` blocks of `depth` steps.
-tile::Function product(DType t, int rows, int depth, int columns, int blocks) {
+tile::Function product(DType t, int rows, int depth, int columns, int blocks, bool left_turned = false, bool right_turned = false) {
   Builder b("product");
   const int x = b.add_buffer({t, ssa::Space::Memory, true, false, 0}), a = b.add_buffer({t, ssa::Space::Memory, true, false, 0});
   const DType sums = is_float(t) ? DType::F32 : DType::I32;
@@ -33,8 +39,10 @@ tile::Function product(DType t, int rows, int depth, int columns, int blocks) {
   const ValueId zero = b.constant_i64(0), step = b.constant_i64(depth);
   const ValueId start = b.broadcast(b.constant(sums, 0), rows, columns);
   const auto loop = b.begin_for(zero, b.constant_i64(depth * blocks), step, {start});
-  const ValueId left = b.load(x, at(rows, depth, depth * blocks, zero, loop.iv));
-  const ValueId right = b.load(a, at(depth, columns, columns, loop.iv, zero));
+  const ValueId left = left_turned ? b.transpose(b.load(x, at(depth, rows, rows, loop.iv, zero)))
+                                   : b.load(x, at(rows, depth, depth * blocks, zero, loop.iv));
+  const ValueId right = right_turned ? b.transpose(b.load(a, at(columns, depth, depth * blocks, zero, loop.iv)))
+                                     : b.load(a, at(depth, columns, columns, loop.iv, zero));
   const ValueId sum = b.end_for({b.dot(left, right, loop.carried[0])})[0];
   b.store(y, sum, at(rows, columns, columns, zero, zero));
   return b.finish();
@@ -141,6 +149,72 @@ TEST(Matrix, FloatsAreCutWhereThatIsAskedFor) {
     m.cuts_f32 = false;
     check(DType::F32, 64, 32, 64, 2, m, false);
   }
+}
+
+struct Turns {
+  bool left = false, right = false;
+};
+
+void check_groups(DType t, int rows, int depth, int columns, int blocks, bool copies, Turns turns = {}, bool groups = true) {
+  SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(depth) + " x " + std::to_string(columns));
+  const auto f = lower_simt(product(t, rows, depth, columns, blocks, turns.left, turns.right), with_groups(copies));
+  ASSERT_TRUE(f.ok()) << f.error().what();
+  EXPECT_EQ(count(f->body, Op::MultiplyGroup) > 0, groups);
+  EXPECT_EQ(count(f->body, Op::MultiplyMatrix) > 0, !groups);
+  const auto again = ssa::parse(ssa::print(*f), op_table());
+  ASSERT_TRUE(again.ok()) << again.error().what();
+  EXPECT_EQ(ssa::print(*again), ssa::print(*f));
+  const int k = depth * blocks;
+  std::vector<unsigned char> x = encoded(t, static_cast<std::size_t>(rows * k), 1), a = encoded(t, static_cast<std::size_t>(k * columns), 5);
+  std::vector<float> y(static_cast<std::size_t>(rows * columns));
+  const BufferView views[] = {{x.data(), rows * k}, {a.data(), k * columns}, {y.data(), rows * columns}};
+  for (const Copies order : {Copies::Early, Copies::Late}) {
+    std::fill(y.begin(), y.end(), -1.0f);
+    const auto ran = interpret(*again, views, {}, 1, order);
+    ASSERT_TRUE(ran.ok()) << ran.error().what();
+    for (int r = 0; r < rows; ++r) {
+      for (int c = 0; c < columns; ++c) {
+        double sum = 0;
+        for (int i = 0; i < k; ++i) {
+          sum += load_f64(t, x.data(), turns.left ? i * rows + r : r * k + i) * load_f64(t, a.data(), turns.right ? c * k + i : i * columns + c);
+        }
+        ASSERT_EQ(y[static_cast<std::size_t>(r * columns + c)], sum) << r << ", " << c;
+      }
+    }
+  }
+}
+
+TEST(Matrix, FourWarpsMultiplyTogether) {
+  for (const DType t : {DType::F16, DType::BF16}) {
+    for (const bool copies : {false, true}) {
+      check_groups(t, 64, 16, 16, 3, copies);
+      check_groups(t, 64, 32, 64, 4, copies);
+      check_groups(t, 64, 64, 32, 2, copies);
+    }
+  }
+  for (const bool copies : {false, true}) {
+    check_groups(DType::F16, 128, 32, 128, 2, copies);
+    check_groups(DType::F16, 128, 128, 16, 1, copies);  // steps of two rows of 128 bytes
+    check_groups(DType::F16, 256, 16, 32, 2, copies);
+    check_groups(DType::F16, 64, 16, 256, 2, copies);
+  }
+}
+
+TEST(Matrix, FourWarpsReadOperandsEitherWayRound) {
+  for (const bool copies : {false, true}) {
+    for (const Turns turns : {Turns{true, false}, Turns{false, true}, Turns{true, true}}) {
+      check_groups(DType::F16, 64, 32, 64, 2, copies, turns);
+      check_groups(DType::BF16, 128, 64, 32, 2, copies, turns);
+      check_groups(DType::F16, 64, 16, 128, 2, copies, turns);
+    }
+    check_groups(DType::F16, 64, 32, 8, 2, copies, {false, true});
+  }
+}
+
+TEST(Matrix, WhatDoesNotSuitFourWarpsIsEachWarps) {
+  check_groups(DType::F16, 32, 32, 64, 2, true, {}, false);
+  check_groups(DType::F16, 64, 32, 8, 2, true, {}, false);  // rows of less than 32 bytes
+  check_groups(DType::I8, 64, 32, 32, 2, true, {}, false);
 }
 
 TEST(Matrix, WhatDoesNotSuitThemIsMultipliedByThreads) {

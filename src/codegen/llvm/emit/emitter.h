@@ -82,6 +82,16 @@ class Emitter {
   void commit_copies();
   void wait_copies(const ssa::Inst& inst);
 
+  // warpgroup.cpp
+  llvm::Value* multiply_group(const ssa::Inst& inst);
+  llvm::Value* wait_products(const ssa::Inst& inst);
+  llvm::Value* block_descriptor(const ssa::BlockImm& block, ssa::ValueId index);
+  llvm::Value* sums_by_assembly(const std::string& text, llvm::Value* sum, bool from_zero, const std::vector<llvm::Value*>& inputs,
+                                const std::string& constraints);
+  void fence_products();
+  void fence_shared();
+  void commit_products();
+
   // types.cpp
   llvm::Type* element(DType t) const;          // in a register
   llvm::Type* memory_element(DType t) const;   // in memory

@@ -136,6 +136,9 @@ Result<void> Emitter::inst(const ssa::Inst& inst) {
     case Op::Store: return store(inst), Result<void>();
     case Op::Scatter: return scatter(inst), Result<void>();
     case Op::CopyAsync: return copy_async(inst), Result<void>();
+    case Op::FenceProducts: return fence_products(), Result<void>();
+    case Op::FenceShared: return fence_shared(), Result<void>();
+    case Op::CommitProducts: return commit_products(), Result<void>();
     case Op::CommitCopies: return commit_copies(), Result<void>();
     case Op::WaitCopies: return wait_copies(inst), Result<void>();
     case Op::StoreTile: return store_tile(inst), Result<void>();
@@ -186,6 +189,8 @@ Value* Emitter::simple(const ssa::Inst& inst) {
     case Op::AtomicMax:
     case Op::AtomicMin: return atomic(inst);
     case Op::MultiplyMatrix: return isa_.groups ? multiply_matrix(inst) : nullptr;
+    case Op::MultiplyGroup: return isa_.groups ? multiply_group(inst) : nullptr;
+    case Op::WaitProducts: return isa_.groups ? wait_products(inst) : nullptr;
     case Op::LoadMatrix:
     case Op::LoadMatrixTurned: return isa_.groups ? load_matrix(inst) : nullptr;
     case Op::Words: return words(x[0], result);

@@ -23,6 +23,16 @@ namespace {
 constexpr unsigned kGlobal = 1, kShared = 3;  // address spaces
 constexpr int kAlign = 16;  // of buffers: the widest access's
 
+// Whether products of four warps read the buffer.
+bool is_block(const ssa::Block& block, int buffer) {
+  return std::any_of(block.insts.begin(), block.insts.end(), [&](const ssa::Inst& inst) {
+    const bool product = static_cast<kernel::Op>(inst.op) == kernel::Op::MultiplyGroup;
+    const auto blocks = ssa::BlocksImm::of(inst.imm);
+    if (product && (blocks.left.buffer == buffer || blocks.right.buffer == buffer)) return true;
+    return std::any_of(inst.regions.begin(), inst.regions.end(), [&](const ssa::Block& region) { return is_block(region, buffer); });
+  });
+}
+
 }  // namespace
 
 Value* Emitter::shared_memory(const ssa::Buffer& buffer, std::size_t number) {
@@ -32,7 +42,7 @@ Value* Emitter::shared_memory(const ssa::Buffer& buffer, std::size_t number) {
   auto* memory = new llvm::GlobalVariable(module_, type, false, llvm::GlobalValue::InternalLinkage,
                                           llvm::UndefValue::get(type), fn_->getName() + "_shared" + llvm::Twine(number),
                                           nullptr, llvm::GlobalValue::NotThreadLocal, kShared);
-  memory->setAlignment(llvm::Align(kAlign));
+  memory->setAlignment(llvm::Align(is_block(f_.body, static_cast<int>(number)) ? kernel::kGroupAlign : kAlign));
   return memory;
 }
 
