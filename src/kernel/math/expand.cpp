@@ -39,14 +39,12 @@ class Expander {
   explicit Expander(const Function& f) : f_(f), b_(f.name), map_(f.types.size(), -1) {
     for (const ssa::Buffer& buffer : f.buffers) b_.add_buffer(buffer);
     for (int i = 0; i < f.sizes; ++i) b_.add_size();
+    b_.function().threads = f.threads, b_.function().warp = f.warp;
   }
 
   Result<Function> run() {
     WEFT_TRY(block(f_.body));
-    Function expanded = b_.finish();
-    expanded.threads = f_.threads;
-    expanded.warp = f_.warp;
-    return expanded;
+    return b_.finish();
   }
 
  private:

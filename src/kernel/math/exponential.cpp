@@ -5,17 +5,30 @@
 namespace weft::kernel::math {
 namespace {
 
+constexpr double kMagic = 12582912.0;  // its low bits, and those of its bits halved, are 0
+
 struct ReducedExponent {
   Val r, n;  // n: an integer in lanes of x's width
+  Val sum;   // n + kMagic, of f32
 };
 
 ReducedExponent reduce_exponent(Val x) {
-  const double magic = by_width(x, 12582912.0, 6755399441055744.0);
+  const double magic = by_width(x, kMagic, 6755399441055744.0);
   const Val t = fma(x, 1.4426950408889634, magic);
   const Val n = t - magic;
   const Val r = fma(n, -by_width(x, 0.693147182464599609375, 0.6931471805599453), x);
   return {fma(n, by_width(x, 1.9046542121259336e-09, -2.3190468138462996e-17), r),
-          bits_of(t) - bits_of(x.like(magic))};
+          bits_of(t) - bits_of(x.like(magic)), t};
+}
+
+// ldexp(x, n + power) for |n + power| <= 250, of f32: by two factors, of which the second alone rounds. The nine low bits of
+// the sum are n's, as they are of its half.
+Val by_two_powers(Val x, const ReducedExponent& e, int power) {
+  Val n = bits_of(e.sum);
+  if (power != 0) n = n + n.whole(power);
+  const Val half = n >> 1, rest = n - half;
+  const auto factor = [](Val v) { return float_of((v << 23) + v.whole(0x3f800000)); };
+  return x * factor(half) * factor(rest);
 }
 
 // exp(r) - 1 for |r| <= ln 2 / 2
@@ -35,7 +48,10 @@ Val exp_scaled(Val x, int power, const Val* low) {
   const Val clamped = at_most(at_least(x, by_width(x, -105, -747)), by_width(x, 90, 711));
   ReducedExponent e = reduce_exponent(clamped);
   if (low != nullptr) e.r = e.r + *low;
-  return ldexp(reduced_expm1(e.r) + 1.0, power == 0 ? e.n : e.n + e.n.whole(power));
+  const Val fraction = reduced_expm1(e.r) + 1.0;
+  // Threads of a group have no instruction for ldexp, and n is small.
+  if (!x.wide() && x.b->function().threads > 1) return by_two_powers(fraction, e, power);
+  return ldexp(fraction, power == 0 ? e.n : e.n + e.n.whole(power));
 }
 
 Val exp2_product(Val x, double c) {

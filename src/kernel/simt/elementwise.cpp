@@ -3,6 +3,11 @@
 #include "kernel/simt/lowering.h"
 
 namespace weft::kernel::simt {
+namespace {
+
+constexpr int kNarrowedFrom = 8;  // registers of a comparison that pay for cutting its limits
+
+}  // namespace
 
 // sum + a * b: what a machine without fused multiplications is not made to imitate one for.
 ValueId Lowering::accumulate(ValueId a, ValueId b, ValueId sum) {
@@ -48,6 +53,34 @@ std::optional<Value> Lowering::whole_runs(ScalarOp op, const Value& a, const Val
   return registers_value(result, rows, false, std::move(registers));
 }
 
+// A comparison of columns with what is the same along a row: their numbers are small, so what they are compared with may be cut
+// to 32 bits, once for a row.
+std::optional<Value> Lowering::narrow_comparison(ScalarOp op, const Value& a, const Value& b, const tile::Type& result) {
+  constexpr std::int64_t kMost = 1 << 30, kMostLane = 1 << 8;
+  const bool compares = op == ScalarOp::Lt || op == ScalarOp::Le || op == ScalarOp::Gt || op == ScalarOp::Ge || op == ScalarOp::Eq || op == ScalarOp::Ne;
+  const Share s = share(result);
+  if (!compares || !a.is_index() || !b.is_index() || s.registers() < kNarrowedFrom) return std::nullopt;
+  const Sum lane = math_.sub(a.lane, b.lane);
+  if (!lane.is_constant() || lane.constant == 0 || std::abs(lane.constant) > kMostLane) return std::nullopt;
+  const int rows = static_cast<int>(std::max(a.rows.size(), b.rows.size()));
+  std::vector<Sum> limits;  // of lane * (column less what the thread adds to it)
+  for (int row = 0; row < rows; ++row) {
+    limits.push_back(math_.sub(math_.sub(b.row(row), a.row(row)), math_.scale(own_column(s), lane.constant)));
+    if (!math_.facts(limits.back()).counted) return std::nullopt;
+  }
+  std::vector<ValueId> registers;
+  for (const Sum& limit : limits) {
+    const ValueId above = b_.scalar(ScalarOp::Max, {math_.value(limit), b_.constant_i64(-kMost)});
+    const ValueId cut = splat(b_.cast(b_.scalar(ScalarOp::Min, {above, b_.constant_i64(kMost)}), DType::I32), s.lanes);
+    for (int i = 0; i < s.count; ++i) {
+      std::vector<ValueId> columns;
+      for (int k = 0; k < s.lanes; ++k) columns.push_back(b_.constant_i64((std::int64_t{i} * s.column_step + k) * lane.constant, DType::I32));
+      registers.push_back(b_.scalar(op, {assemble(columns), cut}));
+    }
+  }
+  return registers_value(result, rows, false, std::move(registers));
+}
+
 Value Lowering::elementwise(const Inst& inst, ScalarOp op) {
   const tile::Type& result = type(inst.results[0]);
   std::vector<Value> operands;  // seen in the result's shape
@@ -64,6 +97,7 @@ Value Lowering::elementwise(ScalarOp op, std::vector<Value>& operands, const til
       return registers_value(result, 1, true, {b_.constant_i64(1, DType::Bool)});
     }
     if (auto runs = whole_runs(op, operands[0], operands[1], result)) return *std::move(runs);
+    if (auto narrow = narrow_comparison(op, operands[0], operands[1], result)) return *std::move(narrow);
   }
   const bool uniform = std::all_of(operands.begin(), operands.end(), [](const Value& v) { return v.uniform(); });
   int rows = 1;

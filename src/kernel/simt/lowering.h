@@ -75,6 +75,7 @@ class Lowering {
   Value elementwise(const Inst& inst, ScalarOp op);
   Value elementwise(ScalarOp op, std::vector<Value>& operands, const tile::Type& result);
   bool never_negative(const Value& v) const;
+  std::optional<Value> narrow_comparison(ScalarOp op, const Value& a, const Value& b, const tile::Type& result);
   std::optional<Value> whole_runs(ScalarOp op, const Value& a, const Value& b, const tile::Type& result);
   ValueId apply(ScalarOp op, const std::vector<ValueId>& args, DType result);
   ValueId accumulate(ValueId a, ValueId b, ValueId sum);
