@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernel/interpret/queue.h"
+
 namespace weft::kernel {
 
 class CopyQueues {
@@ -17,23 +19,18 @@ class CopyQueues {
 
   explicit CopyQueues(int threads) : queues_(static_cast<std::size_t>(threads)) {}
 
-  void add(int thread, const Copy& copy) { of(thread).copies.push_back({copy, of(thread).groups}); }
-  void commit(int thread) { ++of(thread).groups; }
-  // Those of all but the last `left` groups, in the order of the program; they are done now.
-  std::vector<Copy> finish(int thread, std::int64_t left);
-  int pending() const;  // of all threads
+  void add(int thread, const Copy& copy) { of(thread).add(copy); }
+  void commit(int thread) { of(thread).commit(); }
+  std::vector<Copy> finish(int thread, std::int64_t left) { return of(thread).finish(left); }
+  int pending() const {  // of all threads
+    std::size_t n = 0;
+    for (const auto& queue : queues_) n += queue.pending();
+    return static_cast<int>(n);
+  }
 
  private:
-  struct Asked {
-    Copy copy;
-    std::int64_t group = 0;
-  };
-  struct Queue {
-    std::vector<Asked> copies;
-    std::int64_t groups = 0;  // that are complete
-  };
-  Queue& of(int thread) { return queues_[static_cast<std::size_t>(thread)]; }
-  std::vector<Queue> queues_;
+  WorkQueue<Copy>& of(int thread) { return queues_[static_cast<std::size_t>(thread)]; }
+  std::vector<WorkQueue<Copy>> queues_;
 };
 
 }  // namespace weft::kernel

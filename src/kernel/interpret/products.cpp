@@ -1,7 +1,5 @@
 #include "kernel/interpret/products.h"
 
-#include <algorithm>
-
 namespace weft::kernel {
 namespace {
 
@@ -47,18 +45,6 @@ void multiply(const Product& p, const std::function<double(int buffer, std::int6
       lane(p.result, p.first + thread, n) = {static_cast<float>(lane(p.sum, p.first + thread, n).f + products), 0};
     }
   }
-}
-
-std::vector<Product> ProductQueues::finish(int first, std::int64_t left) {
-  Queue& queue = of(first);
-  const auto end = std::find_if(queue.products.begin(), queue.products.end(), [&](const Asked& a) { return a.group >= queue.groups - left; });
-  std::vector<Product> done;
-  for (auto it = queue.products.begin(); it != end; ++it) {
-    flying_.erase({it->product.result, first / kGroupThreads});
-    done.push_back(std::move(it->product));
-  }
-  queue.products.erase(queue.products.begin(), end);
-  return done;
 }
 
 }  // namespace weft::kernel

@@ -1,13 +1,14 @@
 // Products of four warps that run beside their threads: where their operands lie, what they give, and which are on their way.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/scalar.h"
+#include "kernel/interpret/queue.h"
 #include "kernel/kernel.h"
 
 namespace weft::kernel {
@@ -42,27 +43,22 @@ class ProductQueues {
   explicit ProductQueues(int threads) : queues_(static_cast<std::size_t>(threads / kGroupThreads + 1)) {}
 
   void add(Product p) {
-    Queue& q = of(p.first);
-    flying_.insert({p.result, p.first / kGroupThreads});
-    q.products.push_back({std::move(p), q.groups});
+    flying_.insert({p.result, number(p.first)});
+    queues_[static_cast<std::size_t>(number(p.first))].add(std::move(p));
   }
-  void commit(int first) { ++of(first).groups; }
-  std::vector<Product> finish(int first, std::int64_t left);
+  void commit(int first) { queues_[static_cast<std::size_t>(number(first))].commit(); }
+  std::vector<Product> finish(int first, std::int64_t left) {
+    std::vector<Product> done = queues_[static_cast<std::size_t>(number(first))].finish(left);
+    for (const Product& p : done) flying_.erase({p.result, number(first)});
+    return done;
+  }
   bool none() const { return flying_.empty(); }
-  bool flying(ValueId v, int thread) const { return flying_.count({v, thread / kGroupThreads}) != 0; }
+  bool flying(ValueId v, int thread) const { return flying_.count({v, number(thread)}) != 0; }
   int pending() const { return static_cast<int>(flying_.size()); }
 
  private:
-  struct Asked {
-    Product product;
-    std::int64_t group = 0;
-  };
-  struct Queue {
-    std::vector<Asked> products;
-    std::int64_t groups = 0;  // that are complete
-  };
-  Queue& of(int first) { return queues_[static_cast<std::size_t>(first / kGroupThreads)]; }
-  std::vector<Queue> queues_;
+  static int number(int thread) { return thread / kGroupThreads; }
+  std::vector<WorkQueue<Product>> queues_;
   std::set<std::pair<ValueId, int>> flying_;  // sums that are not there yet
 };
 
