@@ -8,11 +8,13 @@
 #include <string>
 
 #include "flash_attention.h"
+#include "half_attention.h"
 
 namespace {
 
 using namespace weft::tile;
 using examples::attention;
+using examples::attention_f16;
 
 constexpr int kWidth = 1024;
 
@@ -55,28 +57,6 @@ void matmul_f16(In<F16> a, In<F16> b, Out<float> c, Int m, Int n16, Int depth16)
   Var acc = zeros<float>(R, C);
   for (Tile k : range(0, depth, K)) acc = dot(left.load(i, k + lanes(K)), right.load(k + rows(K), j), acc);
   out.store(i, j, acc);
-}
-
-template <int R, int C, int D>
-void attention_f16(In<F16> q, In<F16> k, In<F16> v, Out<float> out, Int length) {
-  const Tile blocks = (length + (R - 1)) / R;
-  const Tile head = program_id() / blocks * length * D, first = program_id() % blocks * R;
-  const Tile i = first + rows(R), d = lanes(D);
-  const Matrix queries(q, length, D, D, 1, head), keys(k, length, D, D, 1, head), values(v, length, D, D, 1, head);
-  const Matrix result(out, length, D, D, 1, head);
-  const Tile query = queries.load(i, d);
-  Var most = full<float>(R, 1, -1e30f), total = zeros<float>(R, 1), acc = zeros<float>(R, D);
-  for (Tile block : range(0, minimum(first + R, length), C)) {
-    const Tile j = block + lanes(C), down = block + rows(C);
-    const Tile products = dot(query, transpose(keys.load(down, d))) * (1.0f / std::sqrt(float{D}));
-    const Tile score = where((j <= i) & (j < length), products, -1e30f);
-    const Tile higher = maximum(most, max(score));
-    const Tile weight = exp(score - higher), shrink = exp(most - higher);
-    total = total * shrink + sum(weight);
-    acc = dot(cast<F16>(weight), values.load(down, d), acc * shrink);
-    most = higher;
-  }
-  result.store(i, d, acc / total);
 }
 
 struct Timed {
