@@ -13,21 +13,23 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // One op over whole arrays, expanded, through the interpreter. Returns the result as doubles.
-std::vector<double> run(ScalarOp op, DType t, const std::vector<std::vector<double>>& args) {
+std::vector<double> run(ScalarOp op, DType t, const std::vector<std::vector<double>>& args, int threads = 1) {
   constexpr int lanes = 16;
   Builder b("math");
   std::vector<int> in;
   for (std::size_t i = 0; i < args.size(); ++i)
     in.push_back(b.add_buffer({t, ssa::Space::Memory, true, false, 0}));
   const int out = b.add_buffer({t, ssa::Space::Memory, false, true, 0});
-  const ValueId at = b.mul(b.program_id(), b.constant_i64(lanes));
+  const ValueId run = b.add(b.mul(b.program_id(), b.constant_i64(threads)), b.thread_id());
+  const ValueId at = b.mul(run, b.constant_i64(lanes));
   std::vector<ValueId> x;
   for (int i : in) x.push_back(b.load(i, at, lanes));
   b.store(out, b.scalar(op, x), at);
   Function f = b.finish();
+  f.threads = f.warp = threads;
   const auto expanded = expand_math(f);
   EXPECT_TRUE(expanded.ok());
-  const std::int64_t n = (static_cast<std::int64_t>(args[0].size()) + lanes - 1) / lanes * lanes;
+  const std::int64_t n = (static_cast<std::int64_t>(args[0].size()) + lanes * threads - 1) / (lanes * threads) * lanes * threads;
   std::vector<std::vector<std::uint64_t>> storage(args.size() + 1, std::vector<std::uint64_t>(n));
   std::vector<BufferView> views;
   for (std::size_t i = 0; i < storage.size(); ++i) {
@@ -38,12 +40,25 @@ std::vector<double> run(ScalarOp op, DType t, const std::vector<std::vector<doub
     }
     views.push_back({storage[i].data(), n});
   }
-  const auto r = interpret(f, views, {}, n / lanes);
+  const auto r = interpret(f, views, {}, n / lanes / threads);
   EXPECT_TRUE(r.ok()) << r.error().what();
   std::vector<double> result;
   for (std::size_t e = 0; e < args[0].size(); ++e)
     result.push_back(load_f64(t, storage.back().data(), e));
   return result;
+}
+
+// Threads of a group scale by two factors, which gives the same bits as ldexp.
+TEST(Math, ExponentialsOfGroupsAreThoseOfOneThread) {
+  const std::vector<float> sweep = sweep_f32(4000);
+  std::vector<double> x(sweep.begin(), sweep.end());
+  for (int i = 0; i < 2000; ++i) x.push_back(static_cast<float>(-104.5 + i * 0.0975));  // subnormal results to infinity
+  for (const ScalarOp op : {ScalarOp::Exp, ScalarOp::Sinh, ScalarOp::Cosh}) {
+    const std::vector<double> alone = run(op, DType::F32, {x}), together = run(op, DType::F32, {x}, 32);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      EXPECT_TRUE(alone[i] == together[i] || (std::isnan(alone[i]) && std::isnan(together[i]))) << info(op).name << " at " << x[i];
+    }
+  }
 }
 
 TEST(Math, F32IsAccurateOverTheWholeRange) {

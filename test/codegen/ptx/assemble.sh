@@ -20,7 +20,7 @@ check() {
   spills=$(grep -c ' [1-9][0-9]* bytes spill' "$folder/log")
   registers=$(grep -o 'Used [0-9]* registers' "$folder/log" | sort -n -k 2 | tail -n 1)
   echo "$1 for $2: $kernels kernels, $spills that spill, at most: $registers"
-  if grep -i 'serializ' "$folder/log"; then failed=1; fi
+  if grep -i 'serializ\|injected' "$folder/log"; then failed=1; fi
   if [ "$kernels" -eq 0 ] || [ "$spills" -ne 0 ]; then failed=1; fi
 }
 
