@@ -8,7 +8,7 @@
 namespace weft::kernel::simt {
 namespace {
 
-constexpr int kColumnBits = 3, kLaneRows = 3, kPartBits = 6, kGroupWarps = 2;  // of a product, as bits
+constexpr int kGroupColumnBits = 3, kGroupLaneRows = 3, kPartBits = 6, kGroupRowWarps = 2;  // of a product, as bits
 constexpr int kMostColumnBits = 8, kLeastTurnedBits = 4;
 constexpr int kElementBytes = 2, kRunBits = 3;  // 16 bytes
 constexpr int kMostRowBits = 6, kMixedFrom = 6;  // of offsets: rows of 128 bytes, bits that are exclusive-ored to lower ones
@@ -39,7 +39,7 @@ bool Lowering::suits_groups(const Inst& inst) const {
   const tile::Type& result = type(inst.results[0]);
   const Share s = share(result);
   const int columns = log2_ceil(result.shape[1]) - s.high_bits;
-  if (s.rows % 2 != 0 || columns < kColumnBits || columns > kMostColumnBits) return false;
+  if (s.rows % 2 != 0 || columns < kGroupColumnBits || columns > kMostColumnBits) return false;
   const bool right_turned = !deferred_.contains(inst.operands[1]);  // its rows are steps: columns are neighbours
   return !right_turned || columns >= kLeastTurnedBits;
 }
@@ -59,13 +59,13 @@ Lowering::Reading Lowering::block_reading(const Inst& inst, int side) const {
   const auto other = [&](int i) { order.others.push_back(one(along ? lower + i : i)); };
   const auto others = [&](int from, int end) { for (int i = from; i < end; ++i) other(i); };
   if (r.left) {
-    others(0, kLaneRows), other(own), others(kLaneRows, kLaneRows + kGroupWarps);
+    others(0, kGroupLaneRows), other(own), others(kGroupLaneRows, kGroupLaneRows + kGroupRowWarps);
     order.own = kPartBits;
-    others(kLaneRows + kGroupWarps, own), others(own + 1, other_bits);
+    others(kGroupLaneRows + kGroupRowWarps, own), others(own + 1, other_bits);
   } else {
-    others(0, kColumnBits), others(kColumnBits + high, other_bits);
+    others(0, kGroupColumnBits), others(kGroupColumnBits + high, other_bits);
     order.own = other_bits - high;
-    others(kColumnBits, kColumnBits + high);
+    others(kGroupColumnBits, kGroupColumnBits + high);
   }
   const int row = std::min(kMostRowBits, along ? step_bits : order.own);
   const std::vector<Bits> bits = arranged(order, along, row);
@@ -91,9 +91,9 @@ std::function<ValueId(Bits step, int part)> Lowering::block_starts(const Reading
   const auto other = [&](int i) { return r.plain(one(along ? step_bits + i : i)); };
   std::vector<Bits> of_threads(static_cast<std::size_t>(spread_.threads));
   if (r.left) {
-    for (int i = kLaneRows + kGroupWarps; i < own; ++i) of_threads[static_cast<std::size_t>(spread_.columns + i)] = other(i);
+    for (int i = kGroupLaneRows + kGroupRowWarps; i < own; ++i) of_threads[static_cast<std::size_t>(spread_.columns + i)] = other(i);
   } else {
-    for (int i = 0; i < high; ++i) of_threads[static_cast<std::size_t>(spread_.columns + own + i)] = other(kColumnBits + i);
+    for (int i = 0; i < high; ++i) of_threads[static_cast<std::size_t>(spread_.columns + own + i)] = other(kGroupColumnBits + i);
   }
   const ValueId base = linear({r.plain.outputs(), std::move(of_threads)}, b_.thread_id());
   const ValueId start = lying.slot < 0 ? base : b_.add(base, lying.slot);
