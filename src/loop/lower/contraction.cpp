@@ -78,6 +78,12 @@ int word_of(const EmitContext& c, const Node& node, const Dim& depth) {
   return steps == 2 && !(c.pairs && weights) ? 0 : steps;
 }
 
+// The same of a term that joins the loops of an equal sum, which has one more where it is in words.
+int word_of(const graph::Graph& g, const Node& node, const Nest& joined, std::size_t plain) {
+  if (joined.at.size() <= plain) return 0;
+  return steps_in_word(g.type(node.operands[0]).dtype, g.type(node.operands[1]).dtype, accumulator(g, node));
+}
+
 // `steps`: the loops of an equal sum that the term joins.
 Term dot_term(const EmitContext& c, Reader& r, const Node& node, const std::vector<ExprId>& at, const Nest* steps = nullptr) {
   const auto& g = r.graph();
@@ -93,7 +99,7 @@ Term dot_term(const EmitContext& c, Reader& r, const Node& node, const std::vect
   for (std::int64_t axis : lc) contracted.push_back(lhs[axis]);
   int word = lc.empty() ? 0 : word_of(c, node, contracted.back());
   if (contracted.empty() || contracted.back().is(word)) word = 0;
-  if (steps) word = steps->at.size() > lc.size() ? steps_in_word(g.type(node.operands[0]).dtype, g.type(node.operands[1]).dtype, term.dtype) : 0;
+  if (steps) word = word_of(g, node, *steps, lc.size());
   if (word > 0) {
     contracted.back() = floor_div(contracted.back(), Dim(word));
     contracted.push_back(word);
@@ -129,8 +135,7 @@ Term conv_term(const EmitContext& c, Reader& r, const Node& node, const std::vec
   // Channels innermost where they are contiguous.
   Shape reduced(w.begin() + w_space, w.begin() + w_space + spatial);
   reduced.insert(last ? reduced.end() : reduced.begin(), w[w_in]);
-  int steps = last ? word_of(c, node, w[w_in]) : 0;
-  if (joined) steps = joined->at.size() > spatial + 1 ? steps_in_word(g.type(node.operands[0]).dtype, g.type(node.operands[1]).dtype, term.dtype) : 0;
+  const int steps = joined ? word_of(g, node, *joined, spatial + 1) : last ? word_of(c, node, w[w_in]) : 0;
   if (steps > 0) {
     reduced.back() = floor_div(reduced.back(), Dim(steps));
     reduced.push_back(steps);
