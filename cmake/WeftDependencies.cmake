@@ -38,6 +38,13 @@ else()
   target_link_libraries(weft_llvm INTERFACE ${WEFT_LLVM_LIBS})
 endif()
 
+# The program's malloc where it is there: compiling makes and drops small pieces by the million.
+add_library(weft_malloc INTERFACE)
+find_package(mimalloc QUIET)
+if(mimalloc_FOUND AND NOT WEFT_SANITIZE)
+  target_link_libraries(weft_malloc INTERFACE mimalloc)
+endif()
+
 # ccache and lld when present: neither is required.
 find_program(WEFT_CCACHE ccache)
 if(WEFT_CCACHE)

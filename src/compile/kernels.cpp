@@ -11,6 +11,7 @@
 #include "compile/tuned.h"
 #include "kernel/simd/lower.h"
 #include "runtime/pool.h"
+#include "ssa/key.h"
 
 namespace weft::compiler {
 
@@ -89,8 +90,7 @@ Result<void> KernelSet::make(const loop::Group& group, const std::string& key, c
   Clock clock(into.tile_ms);
   for (const schedule::Variant& variant : into.schedule.variants) {
     into.lowered.push_back(WEFT_TRY(tile::lower(group, variant.record)));
-    into.lowered.back().function.name = "k";
-    into.texts.push_back(ssa::print(into.lowered.back().function));
+    into.keys.push_back(ssa::key(into.lowered.back().function));
   }
   return {};
 }
@@ -110,7 +110,7 @@ void KernelSet::enrol(const loop::Group& group, const std::string& key, Made mad
       dump("tile", name, ssa::print(lowered.function));
     }
     ReadyGroup::Variant v;
-    v.kernel = add_tile(std::move(lowered.function), std::move(made.texts[k]), name, made.alone);
+    v.kernel = add_tile(std::move(lowered.function), std::move(made.keys[k]), name, made.alone);
     if (ready.schedule.variants.size() == 1) always_[v.kernel] = true;
     v.buffers = std::move(lowered.buffers);
     v.sizes = std::move(lowered.sizes);
@@ -142,9 +142,9 @@ schedule::Schedule KernelSet::schedule(const loop::Group& group, const DimFacts&
   return alone ? single : together;
 }
 
-int KernelSet::add_tile(tile::Function function, std::string text, const std::string& name, bool alone) {
-  if (alone) text += "alone";
-  auto [it, fresh] = numbers_.emplace(std::move(text), size());
+int KernelSet::add_tile(tile::Function function, std::string key, const std::string& name, bool alone) {
+  if (alone) key += "alone";
+  auto [it, fresh] = numbers_.emplace(std::move(key), size());
   if (!fresh) return it->second;
   runtime::KernelEntry entry;
   entry.symbol = fmt::format("{}_{}", name, size());

@@ -58,7 +58,7 @@ class KernelSet {
   struct Made {
     schedule::Schedule schedule;
     std::vector<tile::Lowered> lowered;  // by variant
-    std::vector<std::string> texts;      // of those functions, under one name
+    std::vector<std::string> keys;       // of those functions
     bool alone = false;                  // one thread runs a program, though the machine has groups
     double schedule_ms = 0, tile_ms = 0;
   };
@@ -68,7 +68,7 @@ class KernelSet {
   Result<void> build_for_target();
   schedule::Schedule schedule(const loop::Group& group, const DimFacts& facts, const std::string& choice, bool& alone) const;
 
-  int add_tile(tile::Function function, std::string text, const std::string& name, bool alone);
+  int add_tile(tile::Function function, std::string key, const std::string& name, bool alone);
   Result<std::vector<kernel::Function>> lower_all();
   Result<void> dump_code();
   std::vector<std::int32_t> made_quickly() const;  // by kernel, as in Code::Setup
@@ -77,7 +77,7 @@ class KernelSet {
   const Machine machine_;
   Report& report_;
   std::map<std::string, ReadyGroup> groups_;  // by print_alike(): equal text, equal meaning
-  std::map<std::string, int> numbers_;        // by printed tile program
+  std::map<std::string, int> numbers_;        // by ssa::key() of the tile program
   std::shared_ptr<Tiles> tiles_ = std::make_shared<Tiles>();
   std::vector<bool> always_;                  // by kernel: whether every run takes it
   std::vector<bool> alone_;                   // by kernel: one thread runs a program, though the machine has groups

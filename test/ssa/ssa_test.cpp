@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "ssa/function.h"
+#include "ssa/key.h"
 
 namespace weft::ssa {
 namespace {
@@ -61,6 +61,26 @@ TEST(Ssa, ParsesWhatItPrints) {
   const auto f = parse(kText, kTable);
   ASSERT_TRUE(f.ok()) << f.error().what();
   EXPECT_EQ(print(*f), kText);
+}
+
+TEST(Ssa, KeysTellFunctionsApart) {
+  Function f = sum_loop(), other = sum_loop();
+  other.name = "another";
+  EXPECT_EQ(key(f), key(other));
+  EXPECT_EQ(key(f), key(parse(kText, kTable).value()));
+  other.body.insts[0].fimm = 3;  // means nothing to an integer
+  EXPECT_EQ(key(f), key(other));
+  other.body.insts[0].imm = 300;
+  EXPECT_NE(key(f), key(other));
+  other = sum_loop();
+  other.body.insts[2].fimm = -0.5;
+  EXPECT_NE(key(f), key(other));
+  other = sum_loop();
+  other.buffers[1].elements = 65;
+  EXPECT_NE(key(f), key(other));
+  other = sum_loop();
+  other.types[other.body.insts[0].results[0]] = Type::scalar(DType::I32);
+  EXPECT_NE(key(f), key(other));
 }
 
 TEST(Ssa, ParseErrorsSayWhere) {

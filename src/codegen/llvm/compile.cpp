@@ -15,6 +15,7 @@
 
 #include "codegen/llvm/emit/emitter.h"
 #include "codegen/llvm/note.h"
+#include "codegen/llvm/quick.h"
 #include "codegen/llvm/target.h"
 
 namespace weft::codegen {
@@ -118,6 +119,7 @@ Result<Object> compile_one(std::span<const Entry> entries, const TargetDesc& tar
   Stopwatch emit;
   Unit unit;
   WEFT_TRY(unit.emit(entries, target, options));
+  if (unit.machine->getOptLevel() == llvm::CodeGenOptLevel::None) ease_selection(*unit.module);
   timing.emit_ms += emit.ms();
   Stopwatch codegen;
   const std::string bytes = unit.run_codegen(llvm::CodeGenFileType::ObjectFile);
