@@ -127,24 +127,27 @@ Tensor plainly(const Tensor& a, const Tensor& b) {
   return c;
 }
 
+// What became of a . b at both precisions.
+void expect_exact(const std::string& name, const Tensor& a, const Tensor& b, const Tensor& at_highest, const Tensor& at_high) {
+  const Error plain = error(plainly(a, b), a, b), six = error(at_highest, a, b), three = error(at_high, a, b);
+  const std::string about = fmt::format("{}: plain {:.2e} {:.2e}, six {:.2e} {:.2e}, three {:.2e} {:.2e}", name, plain.most, plain.rms, six.most,
+                                        six.rms, three.most, three.rms);
+  // Without a matrix unit, where nobody asks for it, pairs are added one by one: a sum of six terms a step then rounds six
+  // times as often.
+  const bool unit = host_machine().has_amx_bf16;
+  EXPECT_LE(six.most, std::max((unit ? 2 : 3.5) * plain.most, 0x1p-23)) << about;
+  EXPECT_LE(six.rms, std::max((unit ? 2 : std::sqrt(6)) * plain.rms, 0x1p-25)) << about;
+  EXPECT_LE(three.most, 3e-5) << about;
+  EXPECT_LE(three.rms, 1e-5) << about;
+  ::testing::Test::RecordProperty(name, about);
+}
+
 TEST(SplitProducts, AreAsExactAsThePrecisionSays) {
   for (const std::int64_t depth : {64, 1024, 4096}) {
     for (Operands kind : {Operands::Normal, Operands::Wide, Operands::Tiny, Operands::Huge, Operands::Positive, Operands::Activations}) {
       const Tensor x = values({20, depth}, kind, 1), w = values({depth, 32}, kind == Operands::Activations || kind == Operands::Tiny ? Operands::Normal : kind, 2);
       const Graph g = product(20, w);
-      const Error plain = error(plainly(x, w), x, w);
-      const Error six = error(computed(g, forced(Precision::Highest), x), x, w);
-      const Error three = error(computed(g, forced(Precision::High), x), x, w);
-      const std::string about = fmt::format("depth {} values {}: plain {:.2e} {:.2e}, six {:.2e} {:.2e}, three {:.2e} {:.2e}", depth,
-                                            static_cast<int>(kind), plain.most, plain.rms, six.most, six.rms, three.most, three.rms);
-      // Without a matrix unit, where nobody asks for it, pairs are added one by one: a sum of six terms a step then rounds six
-      // times as often.
-      const bool unit = host_machine().has_amx_bf16;
-      EXPECT_LE(six.most, std::max((unit ? 2 : 3.5) * plain.most, 0x1p-23)) << about;
-      EXPECT_LE(six.rms, std::max((unit ? 2 : std::sqrt(6)) * plain.rms, 0x1p-25)) << about;
-      EXPECT_LE(three.most, 3e-5) << about;
-      EXPECT_LE(three.rms, 1e-5) << about;
-      RecordProperty(fmt::format("depth_{}_values_{}", depth, static_cast<int>(kind)), about);
+      expect_exact(fmt::format("depth_{}_values_{}", depth, static_cast<int>(kind)), x, w, computed(g, forced(Precision::Highest), x), computed(g, forced(Precision::High), x));
     }
   }
 }
@@ -171,17 +174,8 @@ TEST(SplitProducts, OfConvolutionsAreAsExactAsThePrecisionSays) {
       const Tensor x = values({1, 4, 9, 64}, kind, 1), w = values({3, 3, 64, 16}, kind == Operands::Activations || kind == Operands::Tiny ? Operands::Normal : kind, 2);
       const Graph g = convolution(1, 4, w, stride);
       const Tensor rows = windows(x, stride), columns = w.reshaped({9 * 64, 16});
-      const Error plain = error(plainly(rows, columns), rows, columns);
-      const Error six = error(computed(g, forced(Precision::Highest), x), rows, columns);
-      const Error three = error(computed(g, forced(Precision::High), x), rows, columns);
-      const std::string about = fmt::format("stride {} values {}: plain {:.2e} {:.2e}, six {:.2e} {:.2e}, three {:.2e} {:.2e}", stride,
-                                            static_cast<int>(kind), plain.most, plain.rms, six.most, six.rms, three.most, three.rms);
-      const bool unit = host_machine().has_amx_bf16;
-      EXPECT_LE(six.most, std::max((unit ? 2 : 3.5) * plain.most, 0x1p-23)) << about;
-      EXPECT_LE(six.rms, std::max((unit ? 2 : std::sqrt(6)) * plain.rms, 0x1p-25)) << about;
-      EXPECT_LE(three.most, 3e-5) << about;
-      EXPECT_LE(three.rms, 1e-5) << about;
-      RecordProperty(fmt::format("stride_{}_values_{}", stride, static_cast<int>(kind)), about);
+      expect_exact(fmt::format("stride_{}_values_{}", stride, static_cast<int>(kind)), rows, columns, computed(g, forced(Precision::Highest), x),
+                   computed(g, forced(Precision::High), x));
     }
   }
 }
