@@ -20,8 +20,8 @@ import tempfile
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from models import ROOT, cpu_name, weft_arguments  # noqa: E402
-from peers import MEASURE, geomean, run_peer  # noqa: E402
+from models import cpu_name, weft_arguments  # noqa: E402
+from peers import MEASURE, add_rounds, best_of, geomean, run_peer  # noqa: E402
 
 CASES = [f"{kind}:12x{n}x{n}x{d}" for d in (64, 128) for kind in ("plain", "causal") for n in (128, 512, 2048)] + [
     f"decode:12x1x{n}x{d}" for d in (64, 128) for n in (128, 512, 2048)]
@@ -81,24 +81,15 @@ def measure(case, engines, args, folder):
     how = {"weft": lambda: run_weft(arguments, args), "unfused": lambda: run_weft(arguments, args, fused=False),
            "torch": lambda: run_torch(folder / "inputs.npz", args),
            "onnxruntime": lambda: run_peer("onnxruntime", path, folder / "inputs.npz", args)["ms"]}
-    best = {}
-    for _ in range(args.rounds):
-        for engine in engines:
-            ms = how[engine]()
-            best[engine] = min(best.get(engine, ms), ms)
-    return best
+    return best_of(args.rounds, {engine: how[engine] for engine in engines})
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cases", nargs="*", default=CASES)
-    parser.add_argument("--weft", default=str(ROOT / "build/release/weft"))
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=0.3)
-    parser.add_argument("--rounds", type=int, default=3)
+    add_rounds(parser)
     parser.add_argument("--unfused", action="store_true")
     args = parser.parse_args()
-    args.start_only = False  # of peers: their speed is wanted, too
     peers = [p for p in ("torch", "onnxruntime") if importlib.util.find_spec(p)]
     engines = ["weft", *(["unfused"] if args.unfused else []), *peers]
     print(f"{cpu_name()}, {args.threads} threads; ms\n")

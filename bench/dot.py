@@ -18,8 +18,8 @@ import tempfile
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from models import ROOT, cpu_name, weft_arguments  # noqa: E402
-from peers import PEERS, add_form, geomean, run_peer, run_weft_bench  # noqa: E402
+from models import cpu_name, weft_arguments  # noqa: E402
+from peers import PEERS, add_form, add_rounds, best_of, geomean, run_peer, run_weft_bench  # noqa: E402
 
 SHAPES = ["128x128x128", "256x256x256", "512x512x512", "1024x1024x1024", "2048x2048x2048", "128x768x768", "128x3072x768",
           "128x768x3072", "32x3072x768", "8x768x768", "8x3072x768", "1x3072x768", "1x768x3072", "1x16384x2048"]
@@ -47,21 +47,15 @@ def measure(shape, peers, args, folder, rng):
     inputs = {"x": rng.standard_normal((m, k)).astype(np.float32)}
     np.savez(folder / "inputs.npz", **inputs)
     arguments = weft_arguments(path, inputs, folder, args.threads)
-    best = {}
-    for _ in range(args.rounds):
-        for engine in ["weft", *peers]:
-            ms = run_weft_bench(arguments, args)["median_ms"] if engine == "weft" else run_peer(engine, path, folder / "inputs.npz", args)["ms"]
-            best[engine] = min(best.get(engine, ms), ms)
-    return {engine: 2e-6 * m * n * k / ms for engine, ms in best.items()}
+    how = {"weft": lambda: run_weft_bench(arguments, args)["median_ms"],
+           **{p: (lambda p=p: run_peer(p, path, folder / "inputs.npz", args)["ms"]) for p in peers}}
+    return {engine: 2e-6 * m * n * k / ms for engine, ms in best_of(args.rounds, how).items()}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("shapes", nargs="*", default=SHAPES)
-    parser.add_argument("--weft", default=str(ROOT / "build/release/weft"))
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=0.3)
-    parser.add_argument("--rounds", type=int, default=3)
+    add_rounds(parser)
     add_form(parser)
     parser.add_argument("--peers", default="onnxruntime,openvino", help=", ".join(PEERS))
     args = parser.parse_args()

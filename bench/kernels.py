@@ -19,8 +19,8 @@ import tempfile
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from models import ROOT, cpu_name, weft_arguments  # noqa: E402
-from peers import MEASURE, PEERS, add_form, geomean, run_peer, run_weft_bench  # noqa: E402
+from models import cpu_name, weft_arguments  # noqa: E402
+from peers import MEASURE, PEERS, add_form, add_rounds, best_of, geomean, run_peer, run_weft_bench  # noqa: E402
 
 CASES = ["softmax:1536x128", "softmax:128x768", "softmax:512x1024", "layer_norm:128x768", "layer_norm:512x768", "gelu:128x768", "gelu:128x3072",
          "chain:16777216", "linear:128x768x768", "linear:128x3072x768", "linear:512x3072x768", "linear:32x3072x768",
@@ -99,24 +99,15 @@ def measure(case, peers, args, folder):
            "torch": lambda: run_torch(TORCH[kind], inputs, args),
            "copy": lambda: run_torch("y.copy_(x)", inputs, args) if kind == "chain" else float("nan"),
            **{p: (lambda p=p: run_peer(p, path, only_x, args)["ms"]) for p in ("onnxruntime", "openvino")}}
-    best = {}
-    for _ in range(args.rounds):
-        for engine in ["weft", *peers]:
-            ms = how[engine]()
-            best[engine] = min(best.get(engine, ms), ms)
-    return best
+    return best_of(args.rounds, {engine: how[engine] for engine in ["weft", *peers]})
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cases", nargs="*", default=CASES)
-    parser.add_argument("--weft", default=str(ROOT / "build/release/weft"))
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=0.3)
-    parser.add_argument("--rounds", type=int, default=3)
+    add_rounds(parser)
     add_form(parser)
     args = parser.parse_args()
-    args.start_only = False
     peers = [p for p in ("torch", "onnxruntime", "openvino") if importlib.util.find_spec(PEERS[p][0].split()[-1])]
     if "torch" in peers:
         peers.append("copy")

@@ -90,6 +90,24 @@ def add_form(parser):
     parser.add_argument("--weights", default="f32")
 
 
+def add_rounds(parser):
+    parser.add_argument("--weft", default=str(ROOT / "build/release/weft"))
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=0.3)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.set_defaults(start_only=False)
+
+
+def best_of(rounds, how):
+    """Of each engine the best of its turns; `how` by name gives its milliseconds."""
+    best = {}
+    for _ in range(rounds):
+        for engine, run in how.items():
+            ms = run()
+            best[engine] = min(best.get(engine, ms), ms)
+    return best
+
+
 def run_weft_bench(arguments, args):
     bench = [args.weft, "bench", *arguments, "--json", "--no-cache", "--seconds", str(args.seconds), *form_of(args)]
     done = subprocess.run(bench, capture_output=True, text=True)

@@ -107,11 +107,6 @@ std::vector<std::size_t> axes_of_mask(const EmitContext& context, const Unit& un
   return axes;
 }
 
-ValueId add_scratch(const EmitContext& context, const Shape& shape) {
-  context.scratch.push_back({DType::F32, shape});
-  return scratch_arg(static_cast<int>(context.scratch.size()) - 1);
-}
-
 Step emit_masks(const EmitContext& context, const Unit& unit, const AttentionSkips& skips) {
   Maxima kernel(context, unit, "attention_masks");
   Group& g = kernel.g;
@@ -181,8 +176,8 @@ std::optional<AttentionSkips> attention_skips(const EmitContext& context, const 
   const Dim blocks = floor_div(scores.back(), Dim(unit.attention_plan.block));
   skips.masks_shape.push_back(blocks);
   skips.keys_shape.push_back(blocks);
-  skips.masks = add_scratch(context, skips.masks_shape);
-  skips.keys = add_scratch(context, skips.keys_shape);
+  skips.masks = add_scratch(context, DType::F32, skips.masks_shape);
+  skips.keys = add_scratch(context, DType::F32, skips.keys_shape);
   return skips;
 }
 

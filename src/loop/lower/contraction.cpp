@@ -13,6 +13,11 @@ using graph::Node;
 using graph::ValueId;
 using GOp = graph::Op;
 
+ValueId add_scratch(const EmitContext& context, DType dtype, Shape shape) {
+  context.scratch.push_back({dtype, std::move(shape)});
+  return scratch_arg(static_cast<int>(context.scratch.size()) - 1);
+}
+
 Nest make_nest(Group& group, LoopKind kind, const Shape& shape) {
   Nest nest;
   for (const Dim& extent : shape) {

@@ -27,6 +27,9 @@ struct EmitContext {
   std::int64_t kept_bytes = 0;  // as in Choices
 };
 
+// Memory that the steps of one node or unit hand on: its argument.
+graph::ValueId add_scratch(const EmitContext& context, DType dtype, Shape shape);
+
 // Stores of the unit's outputs, padded ones included, at coordinates `at` of the seed's result, which is bound there.
 std::vector<Stmt> store_outputs(Reader& reader, const Unit& unit, const std::vector<ExprId>& at);
 

@@ -116,8 +116,7 @@ class Sorter {
   int scratch(DType t, std::vector<Dim> last) {
     Shape shape = outer_;
     shape.insert(shape.end(), last.begin(), last.end());
-    context_.scratch.push_back({t, std::move(shape)});
-    return scratch_arg(static_cast<int>(context_.scratch.size()) - 1);
+    return add_scratch(context_, t, std::move(shape));
   }
 
   Items make_items(Dim length, Dim room) {

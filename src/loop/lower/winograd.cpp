@@ -33,13 +33,8 @@ struct Problem {
     points_in = {Dim(form.points()), x[0], ceil_div(y[1], m), ceil_div(y[2], m), x[3]};
     points_out = points_in;
     points_out[4] = y[3];
-    in = add_scratch(context, points_in);
-    out = add_scratch(context, points_out);
-  }
-
-  static ValueId add_scratch(const EmitContext& context, const Shape& shape) {
-    context.scratch.push_back({kType, shape});
-    return scratch_arg(static_cast<int>(context.scratch.size()) - 1);
+    in = add_scratch(context, kType, points_in);
+    out = add_scratch(context, kType, points_out);
   }
 };
 

@@ -1,6 +1,7 @@
 // Loops: which steps a program runs, where tiles are whole, what is carried and how reductions
 // accumulate.
 #include <algorithm>
+#include <iterator>
 
 #include "tile/lower/lowerer.h"
 
@@ -58,6 +59,23 @@ const Lowerer::Effects& Lowerer::effects(const Stmt& s) {
   };
   visit(visit, s.body);
   return effects_[s.id] = std::move(result);
+}
+
+// Assigned locals that are declared outside: what a loop or branch hands on.
+std::vector<LocalId> Lowerer::outlive(const Effects& e) const {
+  std::vector<LocalId> found;
+  std::copy_if(e.assigned.begin(), e.assigned.end(), std::back_inserter(found), [&](LocalId id) { return locals_.count(id) != 0; });
+  return found;
+}
+
+std::vector<ValueId> Lowerer::values(const std::vector<LocalId>& locals) const {
+  std::vector<ValueId> found;
+  for (LocalId id : locals) found.push_back(locals_.at(id).value);
+  return found;
+}
+
+void Lowerer::set_values(const std::vector<LocalId>& locals, const std::vector<ValueId>& values) {
+  for (std::size_t i = 0; i < locals.size(); ++i) locals_.at(locals[i]).value = values[i];
 }
 
 void Lowerer::find_axes(const Stmt& s, std::set<int> axes,
@@ -145,25 +163,16 @@ void Lowerer::where_needed(const Stmt& s) {
     if (b_.type(needed).rank == 2 && b_.type(needed).shape[axis] > 1) needed = b_.reduce(Combine::Or, needed, axis);
   }
   const Effects& e = effects(s);
-  std::vector<LocalId> changed;
-  std::vector<ValueId> before;
+  const std::vector<LocalId> changed = outlive(e);
+  const std::vector<ValueId> before = values(changed);
   std::vector<Type> types;
-  for (LocalId id : e.assigned) {
-    const auto it = locals_.find(id);
-    if (it == locals_.end()) continue;
-    changed.push_back(id);
-    before.push_back(it->second.value);
-    types.push_back(it->second.type);
-  }
+  for (LocalId id : changed) types.push_back(locals_.at(id).type);
   b_.begin_if(needed, types);
   frames_.emplace_back();
   block(s.body);
   frames_.pop_back();
-  std::vector<ValueId> after;
-  for (LocalId id : changed) after.push_back(locals_.at(id).value);
-  b_.begin_else(after);
-  const auto results = b_.end_if(before);
-  for (std::size_t i = 0; i < changed.size(); ++i) locals_.at(changed[i]).value = results[i];
+  b_.begin_else(values(changed));
+  set_values(changed, b_.end_if(before));
   forget(e.assigned, e.stored);
 }
 
@@ -226,14 +235,8 @@ void Lowerer::steps(const Stmt& s, ValueId lo, ValueId hi, bool masked) {
   const std::int64_t block = partial_steps(s);
   if (block == 0) return chain(s, lo, hi, masked);
   const Effects& e = effects(s);
-  std::vector<LocalId> sums;
-  std::vector<ValueId> inits;
-  for (LocalId id : e.assigned) {
-    const auto it = locals_.find(id);
-    if (it == locals_.end()) continue;
-    sums.push_back(id);
-    inits.push_back(it->second.value);
-  }
+  const std::vector<LocalId> sums = outlive(e);
+  const std::vector<ValueId> inits = values(sums);
   forget(e.assigned, e.stored);
   const ValueId apart = b_.constant_i64(block * stride(s.id));
   const auto loop = b_.begin_for(lo, hi, apart, inits);
@@ -250,30 +253,20 @@ void Lowerer::steps(const Stmt& s, ValueId lo, ValueId hi, bool masked) {
   for (std::size_t i = 0; i < sums.size(); ++i) {
     next.push_back(combined(Combine::Sum, loop.carried[i], locals_.at(sums[i]).value));
   }
-  const auto results = b_.end_for(next);
-  for (std::size_t i = 0; i < sums.size(); ++i) locals_.at(sums[i]).value = results[i];
+  set_values(sums, b_.end_for(next));
   forget(e.assigned, e.stored);
 }
 
 // for base = lo; base < hi; base += tile, carrying the locals that the body assigns.
 void Lowerer::chain(const Stmt& s, ValueId lo, ValueId hi, bool masked) {
   const Effects& e = effects(s);
-  std::vector<LocalId> carried;
-  std::vector<ValueId> inits;
-  for (LocalId id : e.assigned) {
-    const auto it = locals_.find(id);
-    if (it == locals_.end()) continue;
-    carried.push_back(id);
-    inits.push_back(it->second.value);
-  }
+  const std::vector<LocalId> carried = outlive(e);
+  const std::vector<ValueId> inits = values(carried);
   forget(e.assigned, e.stored);
   const auto loop = b_.begin_for(lo, hi, b_.constant_i64(stride(s.id)), inits);
-  for (std::size_t i = 0; i < carried.size(); ++i) locals_.at(carried[i]).value = loop.carried[i];
+  set_values(carried, loop.carried);
   step(s, loop.iv, masked);
-  std::vector<ValueId> next;
-  for (LocalId id : carried) next.push_back(locals_.at(id).value);
-  const auto results = b_.end_for(next);
-  for (std::size_t i = 0; i < carried.size(); ++i) locals_.at(carried[i]).value = results[i];
+  set_values(carried, b_.end_for(values(carried)));
   forget(e.assigned, e.stored);
 }
 

@@ -93,6 +93,9 @@ class Lowerer {
   void end_accumulate(std::vector<Accumulation>& accumulations);
   void find_axes(const Stmt& s, std::set<int> axes, std::map<LocalId, Accumulation>& into) const;
   const Effects& effects(const Stmt& loop);
+  std::vector<LocalId> outlive(const Effects& e) const;
+  std::vector<ValueId> values(const std::vector<LocalId>& locals) const;
+  void set_values(const std::vector<LocalId>& locals, const std::vector<ValueId>& values);
   bool tiled(LoopId id) const { return record_.loops[id].axis >= 0 && id != apart_; }
   int tile(LoopId id) const { return tiled(id) ? record_.loops[id].tile : 1; }
   int stride(LoopId id) const { return tiled(id) ? tile(id) : record_.loops[id].depth; }  // from a step to the next
