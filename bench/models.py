@@ -80,9 +80,9 @@ def run_weft(weft, path, inputs, threads, seconds, folder, target):
     out.mkdir(exist_ok=True)
     subprocess.run([weft, "run", *arguments, "--target", target, "--output-dir", str(out)], capture_output=True, text=True, check=True)
     subprocess.run([weft, "compile", *arguments, "--check-text"], capture_output=True, text=True, check=True)
-    done = subprocess.run([weft, "bench", *arguments, "--target", target, "--json", "--no-cache", "--seconds", str(seconds)],
-                          capture_output=True, text=True, check=True)
-    return json.loads(done.stdout), {p.stem: np.load(p) for p in out.glob("*.npy")}
+    bench = [weft, "bench", *arguments, "--target", target, "--json", "--no-cache", "--seconds", str(seconds)]
+    time_it = lambda: json.loads(subprocess.run(bench, capture_output=True, text=True, check=True).stdout)
+    return time_it, {p.stem: np.load(p) for p in out.glob("*.npy")}
 
 
 def safe(name):
@@ -122,10 +122,12 @@ def measure(name, args):
         folder = pathlib.Path(tmp)
         peer, wanted = run_peer(path, inputs, args.threads, args.seconds, folder)
         try:
-            mine, found = run_weft(args.weft, path, inputs, args.threads, args.seconds, folder, args.target)
+            time_it, found = run_weft(args.weft, path, inputs, args.threads, args.seconds, folder, args.target)
+            mine = time_it()
         except subprocess.CalledProcessError as e:
             return {"name": name, "error": (e.stderr or e.stdout).strip().splitlines()[0][:200], "ort": peer["ms"]}
         again, _ = run_peer(path, inputs, args.threads, args.seconds, folder)
+        mine = min(mine, time_it(), key=lambda m: m["median_ms"])  # by turns, twice each: the machine is not always as fast
     return {"name": name, "ort": min(peer["ms"], again["ms"]), **mine,
             "off": disagreement(name, wanted, found, output_names(path))}
 
