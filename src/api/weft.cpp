@@ -188,7 +188,9 @@ Result<Model> import_again(const Model& model, const onnx::ImportOptions& how) {
 
 Result<compiler::Options> compiler_options(const CompileOptions& options) {
   compiler::Options how;
-  how.target = WEFT_TRY(target::open(options.target));
+  const target::Places places = WEFT_TRY(target::open_places(options.target));
+  how.target = places.device;
+  how.cpu_too = places.device && places.cpu;
   how.cache = options.cache;
   how.passes.off.insert(how.passes.off.end(), options.passes_off.begin(), options.passes_off.end());
   how.jobs = options.threads;

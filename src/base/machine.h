@@ -60,6 +60,8 @@ struct Machine {
   bool cuts_f32 = false;               // ... f32 too: what is asked for (precision), not what can be
   int copy_bytes = 0;                  // widest copy from memory to shared memory that runs beside a thread; 0: none does
   double memory_latency = 0;           // cycles until what a thread asks memory for is there
+  // Copies between a device's memory and the host's: GB/s, and microseconds that each takes besides.
+  double link_gbytes = 10, copy_us = 10;
   std::vector<std::string> features;   // LLVM's names of what the CPU and system support, sorted: "avx2", "fma" ...
 
   int f32_lanes() const { return vector_bits / 32; }

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "api/state.h"
 #include "cli/commands.h"
 #include "cli/errors.h"
 #include "cli/model.h"
@@ -19,6 +20,15 @@ struct CheckArguments : ModelArguments {
   bool all_nodes = false;
 };
 
+// That the target's language and device have what the kernels need. Nothing is built.
+Result<void> check_target(const Model& model, const CheckArguments& arguments) {
+  if (arguments.target == "cpu" || arguments.target == "ref") return {};
+  compiler::Options how = WEFT_TRY(compiler_options(compile_options(arguments)));
+  how.code = false;
+  WEFT_TRY(compiler::compile(*model.state->graph(), how));
+  return {};
+}
+
 Result<int> check(const CheckArguments& arguments) {
   WEFT_TRY(require_file(arguments.path));
   onnx::ImportOptions options;
@@ -29,6 +39,7 @@ Result<int> check(const CheckArguments& arguments) {
   // What cannot be compiled for every size may be for some.
   const Result<Model> loaded = load_model(arguments);
   if (loaded.ok()) {
+    WEFT_TRY(check_target(*loaded, arguments));
     fmt::print("nothing is missing\n");
     return kSuccess;
   }
@@ -49,6 +60,7 @@ Action add_check(CLI::App& app) {
   auto arguments = std::make_shared<CheckArguments>();
   add_model_options(app, *arguments);
   add_input_option(app, *arguments);
+  add_target_option(app, arguments->target);
   add_flag(app, "--all-nodes", arguments->all_nodes, "name all nodes, not the first three");
   return [arguments] { return check(*arguments); };
 }

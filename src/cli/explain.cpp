@@ -43,7 +43,7 @@ struct Share {
 using KnownLimits = std::optional<compiler::Limits>;
 
 Share share_of(const StepWork& s, const KnownLimits& limits) {
-  if (!limits || !s.is_kernel() || s.ms <= 0) return {};
+  if (!limits || !s.is_kernel() || s.ms <= 0 || (!s.place.empty() && s.place != "cpu")) return {};
   const double multiplications = s.flops / (limits->gflops * 1e6);  // ms at least
   const bool beyond_caches = s.bytes_compulsory > static_cast<double>(host_machine().l3_bytes) * static_cast<double>(s.runs);
   const double memory = beyond_caches ? s.bytes_compulsory / (limits->gbytes * 1e6) : 0;
@@ -57,7 +57,7 @@ void print_steps(const std::vector<StepWork>& steps, const KnownLimits& limits) 
     const Share share = share_of(s, limits);
     const std::string indent(2 * static_cast<std::size_t>(s.depth), ' ');
     if (!s.body.empty()) table.row({"", "", "", indent.substr(2) + s.body + ":"});
-    table.row({std::to_string(k), s.runs > 0 ? fmt::format("{:.1f}", 1e3 * s.ms) : "-", std::to_string(s.runs), indent + s.kind, s.name,
+    table.row({std::to_string(k), s.runs > 0 ? fmt::format("{:.1f}", 1e3 * s.ms) : "-", std::to_string(s.runs), indent + s.kind + (s.place.empty() ? "" : " on " + s.place), s.name,
                figure(s, s.flops, count_text), figure(s, s.bytes_compulsory, bytes_text),
                figure(s, s.bytes_moved, bytes_text), figure(s, intensity(s), two_digits),
                figure(s, s.ms > 0 ? s.flops / (s.ms * 1e6) : 0, two_digits),
@@ -70,7 +70,7 @@ void print_steps(const std::vector<StepWork>& steps, const KnownLimits& limits) 
 void print_host_steps(const std::vector<StepWork>& steps) {
   std::vector<std::string> said;
   for (const StepWork& s : steps) {
-    if (s.is_kernel()) continue;
+    if (s.is_kernel() || s.is_transfer()) continue;
     const std::string line = fmt::format("{}{}{}: {}", s.kind, s.name.empty() ? "" : " ", s.name, s.why);
     if (std::find(said.begin(), said.end(), line) != said.end()) continue;
     fmt::print("{}no kernel: {}\n", said.empty() ? "\n" : "", line);
@@ -78,7 +78,7 @@ void print_host_steps(const std::vector<StepWork>& steps) {
   }
 }
 
-void print_text(const std::vector<StepWork>& steps, const KnownLimits& limits) {
+void print_text(const runtime::Plan& plan, const std::vector<StepWork>& steps, const KnownLimits& limits) {
   print_steps(steps, limits);
   const StepWork total = total_of(steps);
   const auto kernels = std::count_if(steps.begin(), steps.end(), [](const StepWork& s) { return s.is_kernel(); });
@@ -86,7 +86,8 @@ void print_text(const std::vector<StepWork>& steps, const KnownLimits& limits) {
   fmt::print("\n{} steps, {} of them kernels, {} host steps: {:.3f} ms, {} FLOPs, {} compulsory, {} moved\n", steps.size(),
              kernels, host, total.ms, count_text(total.flops), bytes_text(total.bytes_compulsory),
              bytes_text(total.bytes_moved));
-  if (!limits) fmt::print("'weft doctor --measure' once, and each kernel is held against what this machine can do\n");
+  if (!plan.placement.empty()) fmt::print("placement: {}\n", plan.placement);
+  if (!limits && !plan.device) fmt::print("'weft doctor --measure' once, and each kernel is held against what this machine can do\n");
   print_host_steps(steps);
 }
 
@@ -97,6 +98,7 @@ void print_json(const std::vector<StepWork>& steps, const KnownLimits& limits) {
                              {"depth", s.depth}, {"runs", s.runs}, {"ms", s.ms}};
     if (!s.body.empty()) j["body"] = s.body;
     if (s.is_kernel()) {
+      if (!s.place.empty()) j["place"] = {{"at", s.place}, {"why", s.place_why}};
       j["flops"] = s.flops;
       j["bytes_compulsory"] = s.bytes_compulsory;
       j["bytes_moved"] = s.bytes_moved;
@@ -109,6 +111,7 @@ void print_json(const std::vector<StepWork>& steps, const KnownLimits& limits) {
 }
 
 Result<int> explain(const ExplainArguments& arguments) {
+  if (arguments.target == "ref") return user_error("usage", "the reference interpreter makes no plan").at("--target");
   const Model model = WEFT_TRY(load_model(arguments));
   const std::vector<Tensor> inputs = WEFT_TRY(model_inputs(model, arguments));
   const Program program = WEFT_TRY(compile_model(model, arguments));
@@ -121,8 +124,12 @@ Result<int> explain(const ExplainArguments& arguments) {
   auto progress = std::make_unique<Progress>("running");
   const auto steps = WEFT_TRY(profile(*program.state->executable, inputs, arguments.threads, arguments.runs));
   progress.reset();
-  const KnownLimits limits = compiler::known_limits(arguments.threads > 0 ? arguments.threads : runtime::decide_threads().threads);
-  arguments.json ? print_json(steps, limits) : print_text(steps, limits);
+  const runtime::Plan& plan = program.state->executable->plan();
+  KnownLimits limits;  // of this process's cores
+  if (!plan.device || !plan.kernels.empty()) {
+    limits = compiler::known_limits(arguments.threads > 0 ? arguments.threads : runtime::decide_threads().threads);
+  }
+  arguments.json ? print_json(steps, limits) : print_text(plan, steps, limits);
   return kSuccess;
 }
 
@@ -131,6 +138,7 @@ Result<int> explain(const ExplainArguments& arguments) {
 Action add_explain(CLI::App& app) {
   auto a = std::make_shared<ExplainArguments>();
   add_run_options(app, *a);
+  add_target_option(app, a->target);
   add_flag(app, "--json", a->json, "print JSON");
   add_flag(app, "--schedule", a->schedule, "how each kernel is scheduled, and what that should cost");
   add_option(app, "--runs", a->runs, "runs to take the median time of", {1, 1000000});

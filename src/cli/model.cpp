@@ -147,13 +147,19 @@ void add_cpu_option(CLI::App& app, std::string& cpu) {
 }
 
 void add_target_option(CLI::App& app, std::string& target) {
-  add_option(app, "--target", target, "cpu, ref (the reference interpreter), a device (opencl, opencl:1 ...) or a simulated one (sim:opencl, sim:sm_90a ...)");
+  add_option(app, "--target", target, "cpu, ref (the reference interpreter), a device (opencl, opencl:1 ...), a simulated one (sim:opencl, sim:sm_90a ...), or a device and the CPU, each kernel where it costs least (opencl+cpu)");
 }
 
 Result<void> require_target(const std::string& target) {
   std::vector<std::string> names{"ref"};
   for (const target::Info& info : target::all()) names.push_back(info.name);
-  return require_one_of("target", target.substr(0, target.find(':')), names);
+  for (std::size_t begin = 0; begin <= target.size();) {
+    const std::size_t end = std::min(target.find('+', begin), target.size());
+    const std::string one = target.substr(begin, end - begin);
+    WEFT_TRY(require_one_of("target", one.substr(0, one.find(':')), names));
+    begin = end + 1;
+  }
+  return {};
 }
 
 Result<void> require_passes(const std::vector<std::string>& passes) {

@@ -1,10 +1,14 @@
 #include "cli/work.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <functional>
 #include <set>
 #include <variant>
+
+#include "runtime/residency.h"
 
 namespace weft::cli {
 namespace {
@@ -25,6 +29,8 @@ StepWork describe(const runtime::Plan& plan, const runtime::PlanStep& step) {
     work.name = info.name;
     work.origins = info.origins;
     work.why = info.schedule;
+    work.place = info.place;
+    work.place_why = info.place_why;
   } else if (const auto* host = std::get_if<runtime::HostCall>(&step)) {
     set("host", host->op, host->origin, "a host op: the size of its result depends on data, or its values are no numbers");
   } else if (const auto* branch = std::get_if<runtime::BranchStep>(&step)) {
@@ -36,6 +42,17 @@ StepWork describe(const runtime::Plan& plan, const runtime::PlanStep& step) {
   } else {
     set("copy", "", "", "an output that no kernel writes itself");
   }
+  return work;
+}
+
+StepWork describe(const runtime::Plan& plan, const runtime::Transfer& copy, int depth) {
+  const runtime::Slot& slot = plan.slots[copy.slot];
+  StepWork work;
+  work.depth = depth;
+  work.kind = copy.to_device ? "upload" : "download";
+  work.name = fmt::format("{}{}", name(slot.dtype), str(slot.shape));
+  if (!slot.name.empty()) work.origins = {slot.name};
+  work.why = "its time is that of the step that waits for it";
   return work;
 }
 
@@ -55,7 +72,13 @@ std::vector<Body> bodies_of(const runtime::PlanStep& step) {
 
 void collect(const runtime::Plan& plan, int depth, const char* body, const std::vector<runtime::Profile>& profiles,
              std::vector<StepWork>& into) {
+  const std::vector<runtime::Transfer> copies = runtime::transfers(plan);
+  auto copy = copies.begin();
+  const auto add_copies = [&](std::size_t before) {
+    for (; copy != copies.end() && copy->step == before; ++copy) into.push_back(describe(plan, *copy, depth));
+  };
   for (const runtime::PlanStep& step : plan.steps) {
+    add_copies(static_cast<std::size_t>(&step - plan.steps.data()));
     StepWork work = describe(plan, step);
     work.depth = depth;
     if (&step == &plan.steps.front()) work.body = body;
@@ -75,6 +98,7 @@ void collect(const runtime::Plan& plan, int depth, const char* body, const std::
     into.push_back(std::move(work));
     for (const Body& inner : bodies_of(step)) collect(*inner.plan, depth + 1, inner.name, profiles, into);
   }
+  add_copies(plan.steps.size());
 }
 
 template <class More>

@@ -1,5 +1,7 @@
 #include "compile/compile.h"
 
+#include <optional>
+
 #include "base/knobs.h"
 #include "compile/clock.h"
 #include "compile/dump.h"
@@ -44,11 +46,11 @@ std::vector<StageTime> stage_times(const Report& r) {
 namespace {
 
 // Machine code and packed constants, on all threads.
-Result<void> run_shared(KernelSet& kernels, const PlanContext& context, Report& report) {
+Result<void> run_shared(const PlanContext& context, Report& report) {
   const Options& options = context.options;
   Clock clock(report.shared_ms);
   std::vector<Job> jobs;
-  WEFT_TRY(kernels.prepare(jobs));
+  for (KernelSet* kernels : context.sets()) WEFT_TRY(kernels->prepare(jobs));
   std::vector<Job> packing = context.constants.jobs();
   for (const auto& plan : context.plans) {
     for (const Tensor& constant : plan->constants) {
@@ -83,25 +85,33 @@ Result<void> build(const graph::Graph& graph, const Options& options, Compiled& 
     optimised = std::make_shared<graph::Graph>(WEFT_TRY(transform::optimize(graph, passes)));
   }
   for (const graph::Node& node : optimised->nodes()) report.prims += node.op != graph::Op::Constant;
-  KernelSet kernels(options, report);
-  if (kernels.wants("graph")) kernels.dump("graph", optimised->name, graph::print(*optimised));
+  Options in_process = options;
+  in_process.target = nullptr;
+  std::optional<KernelSet> here, device;
+  if (!options.target || options.cpu_too) here.emplace(in_process, report);
+  if (options.target) device.emplace(options, report);
+  const KernelSet& any = here ? *here : *device;
+  if (any.wants("graph")) any.dump("graph", optimised->name, graph::print(*optimised));
   ConstantStore constants;
-  PlanContext context{kernels, constants, options, report, {}};
+  PlanContext context{here ? &*here : nullptr, device ? &*device : nullptr, constants, options, report, {}};
   {
     Clock clock(report.plan_ms);
     result.plan = WEFT_TRY(build_plan(optimised, context));
   }
-  WEFT_TRY(run_shared(kernels, context, report));
-  WEFT_TRY(kernels.finish());
-  report.unique_kernels = kernels.size();
-  for (const auto& plan : context.plans) {
-    plan->kernels = kernels.entries();
-    plan->code = kernels.code();
-    if (options.target) plan->device = options.target->device();
-    plan->device_code = kernels.device_code();
+  WEFT_TRY(run_shared(context, report));
+  for (KernelSet* kernels : context.sets()) {
+    WEFT_TRY(kernels->finish());
+    report.unique_kernels += kernels->size();
   }
-  if (kernels.wants("plan")) kernels.dump("plan", optimised->name, runtime::print(*result.plan));
-  result.code = kernels.code();
+  for (const auto& plan : context.plans) {
+    if (here) plan->kernels = here->entries(), plan->code = here->code();
+    if (!device) continue;
+    plan->device = options.target->device();
+    plan->device_kernels = device->entries();
+    plan->device_code = device->device_code();
+  }
+  if (any.wants("plan")) any.dump("plan", optimised->name, runtime::print(*result.plan));
+  if (here) result.code = here->code();
   result.graph = optimised;
   return {};
 }

@@ -9,6 +9,7 @@
 
 #include "base/machine.h"
 #include "graph/graph.h"
+#include "loop/group.h"
 #include "runtime/plan.h"
 #include "target/target.h"
 #include "transform/pipeline.h"
@@ -21,6 +22,8 @@ struct Options {
   transform::PassOptions passes;
   Machine machine;                 // host_machine() unless set; a target's own when there is one
   std::shared_ptr<const target::Target> target;  // null: this process
+  bool cpu_too = false;            // kernels go to the target or stay in this process, whichever the cost model says
+  std::function<bool(const loop::Group&)> on_device;  // says it instead of the cost model
   int jobs = 0;                    // threads of the code generator; 0: as many as the pool
   bool cache = true;               // the compile cache on disk
   bool tuned = true;               // schedules that were found by measuring are used, where there are some

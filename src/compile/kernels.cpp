@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <deque>
-#include <set>
-
 #include "base/knobs.h"
 #include "compile/clock.h"
 #include "compile/tuned.h"
@@ -24,6 +21,11 @@ std::string described(const schedule::Schedule& schedule) {
     text += schedule::print(v.record) + "\n";
   }
   return text;
+}
+
+Machine without_groups(Machine machine) {
+  machine.group_threads = 0;
+  return machine;
 }
 
 }  // namespace
@@ -45,30 +47,59 @@ void KernelSet::dump(const char* stage, const std::string& name, const std::stri
   if (wants(stage)) options_.dump(stage, name, text);
 }
 
-Result<void> KernelSet::add(const std::vector<const loop::Group*>& groups, const DimFacts& facts) {
+Result<void> KernelSet::consider(const std::vector<const loop::Group*>& groups, const DimFacts& facts) {
   struct Fresh {
     const loop::Group* group;
-    std::string key;
-    Made made;
+    std::map<std::string, Made>::value_type& entry;
   };
-  std::deque<Fresh> fresh;
-  std::set<std::string> known;
-  std::vector<std::string> keys;
+  std::vector<Fresh> fresh;
   for (const loop::Group* group : groups) {
-    const std::string& key = keys.emplace_back(loop::print_alike(*group));
-    if (groups_.count(key) == 0 && known.insert(key).second) fresh.push_back({group, key, {}});
+    std::string key = loop::print_alike(*group);
+    if (groups_.count(key) > 0) continue;
+    const auto [it, is_new] = considered_.try_emplace(std::move(key));
+    if (is_new) fresh.push_back({group, *it});
   }
   std::vector<Job> jobs;
-  for (Fresh& f : fresh) jobs.push_back([this, &f, &facts] { return make(*f.group, f.key, facts, f.made); });
+  for (Fresh& f : fresh) jobs.push_back([this, &f, &facts] { return make(*f.group, f.entry.first, facts, f.entry.second); });
   WEFT_TRY(run_jobs(jobs, threads()));
-  for (Fresh& f : fresh) enrol(*f.group, f.key, std::move(f.made));
-  for (const std::string& key : keys) {
-    const ReadyGroup& made = groups_.at(key);
-    for (const ReadyGroup::Variant& variant : made.variants) {
+  for (const Fresh& f : fresh) {
+    report_.schedule_ms += f.entry.second.schedule_ms;
+    report_.tile_ms += f.entry.second.tile_ms;
+  }
+  return {};
+}
+
+const KernelSet::Made& KernelSet::considered(const loop::Group& group) const {
+  const auto it = considered_.find(loop::print_alike(group));
+  WEFT_CHECK(it != considered_.end(), "a group was not considered");
+  return it->second;
+}
+
+double KernelSet::modelled_us(const loop::Group& group) const {
+  const auto it = groups_.find(loop::print_alike(group));
+  return it != groups_.end() ? it->second.schedule.cost.total() : considered(group).schedule.cost.total();
+}
+
+Result<void> KernelSet::takes(const loop::Group& group) const {
+  if (!options_.target || groups_.count(loop::print_alike(group)) > 0) return {};
+  const Made& made = considered(group);
+  for (const tile::Lowered& lowered : made.lowered) {
+    WEFT_TRY(options_.target->takes(WEFT_TRY(lower_program(lowered.function, made.alone ? without_groups(machine()) : machine(), group.name))));
+  }
+  return {};
+}
+
+Result<void> KernelSet::add(const std::vector<const loop::Group*>& groups, const DimFacts& facts) {
+  WEFT_TRY(consider(groups, facts));
+  for (const loop::Group* group : groups) {
+    const std::string key = loop::print_alike(*group);
+    if (auto made = considered_.extract(key)) enrol(*group, key, std::move(made.mapped()));
+    const ReadyGroup& ready = groups_.at(key);
+    for (const ReadyGroup::Variant& variant : ready.variants) {
       Use& use = uses_[variant.kernel];
       ++use.launches;
-      use.run_us += made.schedule.few.total();
-      use.instructions = std::max(use.instructions, made.schedule.instructions);
+      use.run_us += ready.schedule.few.total();
+      use.instructions = std::max(use.instructions, ready.schedule.instructions);
     }
   }
   return {};
@@ -99,8 +130,6 @@ void KernelSet::enrol(const loop::Group& group, const std::string& key, Made mad
   const std::string name = fmt::format("{}_{}", group.name, groups_.size());
   if (wants("loop")) dump("loop", name, loop::print(group));
   if (wants("schedule")) dump("schedule", name, described(made.schedule));
-  report_.schedule_ms += made.schedule_ms;
-  report_.tile_ms += made.tile_ms;
   ReadyGroup ready;
   ready.schedule = std::move(made.schedule);
   for (std::size_t k = 0; k < made.lowered.size(); ++k) {
@@ -111,6 +140,7 @@ void KernelSet::enrol(const loop::Group& group, const std::string& key, Made mad
     }
     ReadyGroup::Variant v;
     v.kernel = add_tile(std::move(lowered.function), std::move(made.keys[k]), name, made.alone);
+    if (origins_.size() < static_cast<std::size_t>(size())) origins_.push_back(fmt::format("{}", fmt::join(group.origins, " + ")));
     if (ready.schedule.variants.size() == 1) always_[v.kernel] = true;
     v.buffers = std::move(lowered.buffers);
     v.sizes = std::move(lowered.sizes);
@@ -120,15 +150,6 @@ void KernelSet::enrol(const loop::Group& group, const std::string& key, Made mad
   if (!options_.target) ready.in_place = in_place_pairs(group);  // devices may count on buffers that are apart
   groups_.emplace(key, std::move(ready));
 }
-
-namespace {
-
-Machine without_groups(Machine machine) {
-  machine.group_threads = 0;
-  return machine;
-}
-
-}  // namespace
 
 // Of a machine with groups of threads the cheaper of two: a program for a group, or for each thread alone.
 schedule::Schedule KernelSet::schedule(const loop::Group& group, const DimFacts& facts, const std::string& choice, bool& alone) const {
@@ -163,26 +184,61 @@ int KernelSet::add_tile(tile::Function function, std::string key, const std::str
   return it->second;
 }
 
+Result<kernel::Function> KernelSet::lowered(std::size_t k, std::string* spread) const {
+  const tile::Function& tile = (*tiles_)[k];
+  return lower_program(tile, alone_[k] ? without_groups(machine()) : machine(), tile.name, spread);
+}
+
 Result<std::vector<kernel::Function>> KernelSet::lower_all() {
   std::vector<kernel::Function> functions;
   for (std::size_t k = 0; k < tiles_->size(); ++k) {
-    const tile::Function& tile = (*tiles_)[k];
-    functions.push_back(WEFT_TRY(lower_program(tile, alone_[k] ? without_groups(machine()) : machine(), tile.name, &entries_[k].spread)));
+    functions.push_back(WEFT_TRY(lowered(k, &entries_[k].spread)));
     dump("kernel", functions.back().name, ssa::print(functions.back()));
   }
   return functions;
 }
 
-Result<void> KernelSet::build_for_target() {
-  std::vector<kernel::Function> functions;
-  {
-    Clock clock(report_.kernel_ms);
-    functions = WEFT_TRY(lower_all());
+// What the target lacks, for all kernels at once.
+Result<void> KernelSet::check_taken() const {
+  std::map<std::string, std::vector<std::string>> missing;  // reason, nodes
+  for (std::size_t k = 0; k < tiles_->size(); ++k) {
+    const auto function = lowered(k);
+    const auto taken = function.ok() ? options_.target->takes(*function) : Result<void>(function.error());
+    if (taken.ok()) continue;
+    if (taken.error().kind() != ErrorKind::Unsupported) return taken;
+    missing[taken.error().message()].push_back(origins_[k]);
   }
+  if (missing.empty()) return {};
+  constexpr std::size_t kNamed = 3;
+  std::string list;
+  for (const auto& [reason, nodes] : missing) {
+    const std::span<const std::string> named(nodes.data(), std::min(nodes.size(), kNamed));
+    list += fmt::format("\n  {}: {} kernel{} ({}{})", reason, nodes.size(), nodes.size() == 1 ? "" : "s", fmt::join(named, ", "),
+                        named.size() < nodes.size() ? ", ..." : "");
+  }
+  return unsupported("unsupported-by-target", "the target lacks what kernels need:" + list).suggest("add '+cpu' to the target: they run there then");
+}
+
+Result<void> KernelSet::build_for_target() {
+  auto functions = [&] {
+    Clock clock(report_.kernel_ms);
+    return lower_all();
+  }();
   Clock clock(report_.llvm_ms);
-  if (wants("source") || !options_.code) dump("source", "module", WEFT_TRY(options_.target->print(functions)));
-  if (!options_.code) return {};
-  device_code_ = WEFT_TRY(options_.target->build(functions));
+  const auto explained = [&](const Error& error) -> Result<void> {
+    if (error.kind() == ErrorKind::Unsupported) WEFT_TRY(check_taken());
+    return error;
+  };
+  if (!functions.ok()) return explained(functions.error());
+  if (wants("source") || !options_.code) {
+    const auto text = options_.target->print(*functions);
+    if (!text.ok()) return explained(text.error());
+    dump("source", "module", *text);
+  }
+  if (!options_.code) return check_taken();
+  auto built = options_.target->build(*functions);
+  if (!built.ok()) return explained(built.error());
+  device_code_ = std::move(*built);
   return {};
 }
 
@@ -242,11 +298,11 @@ Result<void> KernelSet::finish() {
     if (!code_->is_quick(k)) entries_[k].fn = code_->function(k);
   }
   const CodeTimes times = code_->times();
-  report_.kernel_ms = times.kernel_ms;
-  report_.emit_ms = times.emit_ms;
-  report_.llvm_ms = times.codegen_ms;
-  report_.link_ms = times.link_ms;
-  report_.compiled_kernels = times.kernels;
+  report_.kernel_ms += times.kernel_ms;
+  report_.emit_ms += times.emit_ms;
+  report_.llvm_ms += times.codegen_ms;
+  report_.link_ms += times.link_ms;
+  report_.compiled_kernels += times.kernels;
   report_.from_cache = batch_.from_cache;
   return {};
 }

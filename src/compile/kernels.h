@@ -36,7 +36,12 @@ class KernelSet {
  public:
   KernelSet(const Options& options, Report& report);
 
-  // Down to tile programs, on all threads; machine code comes with all of them together.
+  // Makes schedules and tile programs, on all threads; what is never added leaves no kernel.
+  Result<void> consider(const std::vector<const loop::Group*>& groups, const DimFacts& facts);
+  // Of a group that was considered: modelled microseconds of a run, and whether the target takes its kernels.
+  double modelled_us(const loop::Group& group) const;
+  Result<void> takes(const loop::Group& group) const;
+  // Considers and keeps; machine code comes with all of them together.
   Result<void> add(const std::vector<const loop::Group*>& groups, const DimFacts& facts);
   // Of a group that was added.
   const ReadyGroup& ready(const loop::Group& group) const;
@@ -64,22 +69,27 @@ class KernelSet {
   };
   Result<void> make(const loop::Group& group, const std::string& key, const DimFacts& facts, Made& into) const;
   int threads() const;
+  const Made& considered(const loop::Group& group) const;
   void enrol(const loop::Group& group, const std::string& key, Made made);
   Result<void> build_for_target();
   schedule::Schedule schedule(const loop::Group& group, const DimFacts& facts, const std::string& choice, bool& alone) const;
 
   int add_tile(tile::Function function, std::string key, const std::string& name, bool alone);
+  Result<kernel::Function> lowered(std::size_t kernel, std::string* spread = nullptr) const;
   Result<std::vector<kernel::Function>> lower_all();
+  Result<void> check_taken() const;
   Result<void> dump_code();
   std::vector<std::int32_t> made_quickly() const;  // by kernel, as in Code::Setup
 
   const Options& options_;
   const Machine machine_;
   Report& report_;
-  std::map<std::string, ReadyGroup> groups_;  // by print_alike(): equal text, equal meaning
+  std::map<std::string, Made> considered_;    // by print_alike(): equal text, equal meaning
+  std::map<std::string, ReadyGroup> groups_;  // by the same
   std::map<std::string, int> numbers_;        // by ssa::key() of the tile program
   std::shared_ptr<Tiles> tiles_ = std::make_shared<Tiles>();
   std::vector<bool> always_;                  // by kernel: whether every run takes it
+  std::vector<std::string> origins_;          // by kernel: the user's nodes in the first group that it is of
   std::vector<bool> alone_;                   // by kernel: one thread runs a program, though the machine has groups
   struct Use {
     std::int32_t launches = 0;                // of one run

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compile/clock.h"
+#include "compile/divide.h"
 #include "compile/prepare.h"
 #include "cost/cost.h"
 #include "loop/lower/fuse.h"
@@ -46,7 +47,8 @@ class PlanBuilder {
   Result<std::shared_ptr<Plan>> run() {
     {
       Clock clock(context_.report.lower_ms);
-      partition_ = WEFT_TRY(loop::lower(g_, schedule::lowering_choices(context_.kernels.machine())));
+      const KernelSet& leading = context_.device ? *context_.device : *context_.here;
+      partition_ = WEFT_TRY(loop::lower(g_, schedule::lowering_choices(leading.machine())));
     }
     plan_->name = g_.name;
     plan_->facts = g_.facts;
@@ -54,11 +56,7 @@ class PlanBuilder {
     collect_late_symbols();
     for (std::size_t i = 0; i < g_.inputs().size(); ++i) add_input(i);
     for (std::size_t i = 0; i < g_.outputs().size(); ++i) claim_output(i);
-    std::vector<const loop::Group*> groups;
-    for (const Step& step : partition_.steps) {
-      if (step.kind == Step::Kind::Kernel) groups.push_back(&step.group);
-    }
-    WEFT_TRY(context_.kernels.add(groups, g_.facts));
+    WEFT_TRY(add_groups());
     for (const Step& step : partition_.steps) {
       WEFT_TRY(step.kind == Step::Kind::Kernel ? add_launch(step) : add_node_step(g_.node(step.node), step.node));
     }
@@ -171,11 +169,31 @@ class PlanBuilder {
 
   // ---- kernels ----
 
+  Result<void> add_groups() {
+    std::vector<const loop::Group*> groups;
+    for (const Step& step : partition_.steps) {
+      if (step.kind == Step::Kind::Kernel) groups.push_back(&step.group);
+    }
+    if (context_.device && context_.here) {
+      division_ = WEFT_TRY(divide(g_, partition_, groups, *context_.here, *context_.device, context_.options));
+      plan_->placement = division_.summary;
+    } else {
+      division_.on_device.assign(groups.size(), context_.device != nullptr);
+    }
+    std::vector<const loop::Group*> here, there;
+    for (std::size_t k = 0; k < groups.size(); ++k) (division_.on_device[k] ? there : here).push_back(groups[k]);
+    if (context_.here) WEFT_TRY(context_.here->add(here, g_.facts));
+    if (context_.device) WEFT_TRY(context_.device->add(there, g_.facts));
+    return {};
+  }
+
   Result<void> add_launch(const Step& step) {
-    const ReadyGroup& ready = context_.kernels.ready(step.group);
+    const std::size_t group = launches_++;
+    runtime::Launch launch;
+    launch.on_device = division_.on_device[group];
+    const ReadyGroup& ready = (launch.on_device ? context_.device : context_.here)->ready(step.group);
     ++context_.report.loops;
     ++context_.report.kernels;
-    runtime::Launch launch;
     launch.checks = step.group.checks;
     for (std::size_t v = 0; v < ready.variants.size(); ++v) {
       const ReadyGroup::Variant& from = ready.variants[v];
@@ -201,6 +219,10 @@ class PlanBuilder {
     for (const InPlacePair& pair : ready.in_place) launch.in_place.push_back({number(pair.output), number(pair.input)});
     launch.info = static_cast<std::int32_t>(plan_->infos.size());
     plan_->infos.push_back(describe(step, ready));
+    if (!division_.why.empty()) {
+      plan_->infos.back().place = launch.on_device ? "device" : "cpu";
+      plan_->infos.back().place_why = division_.why[group];
+    }
     plan_->steps.push_back(std::move(launch));
     return {};
   }
@@ -346,6 +368,8 @@ class PlanBuilder {
   PlanContext& context_;
   std::shared_ptr<Plan> plan_;
   loop::Partition partition_;
+  Division division_;
+  std::size_t launches_ = 0;
   std::vector<SlotId> slots_;
   std::map<int, SlotId> scratch_;
   std::set<std::string> late_;

@@ -24,11 +24,20 @@ class ConstantStore {
 };
 
 struct PlanContext {
-  KernelSet& kernels;
+  KernelSet* here;    // kernels of this process, and of the target; at least one of them
+  KernelSet* device;
   ConstantStore& constants;
   const Options& options;
   Report& report;
   std::vector<std::shared_ptr<runtime::Plan>> plans;  // all plans made, to be given their kernels at the end
+
+  std::vector<KernelSet*> sets() const {
+    std::vector<KernelSet*> both;
+    for (KernelSet* set : {here, device}) {
+      if (set) both.push_back(set);
+    }
+    return both;
+  }
 };
 
 Result<std::shared_ptr<runtime::Plan>> build_plan(const std::shared_ptr<const graph::Graph>& graph,

@@ -71,11 +71,16 @@ class Counter {
 
 GroupCost group_cost(const Group& group) { return Counter(group).run(); }
 
-double estimate(const Dim& d, double likely) {
+double estimate(const Dim& d, const DimFacts& facts, std::int64_t unknown) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 60;  // so that what is computed of it fits 64 bits, too
+  if (d.is_const()) return static_cast<double>(std::min(d.value(), kMost));
   Bindings bindings;
-  for (const std::string& s : d.symbols()) bindings[s] = static_cast<std::int64_t>(likely);
-  auto v = d.evaluate(bindings);
-  return v.ok() ? static_cast<double>(*v) : 0;
+  for (const std::string& s : d.symbols()) {
+    const SymbolRange r = facts.range(Dim::symbol(s));
+    bindings[s] = std::clamp(unknown, r.lo, std::max(r.lo, r.hi));
+  }
+  const auto v = d.evaluate(bindings);
+  return static_cast<double>(std::min(v.ok() ? *v : unknown, kMost));
 }
 
 }  // namespace weft::cost

@@ -13,7 +13,9 @@ struct GroupCost {
 
 GroupCost group_cost(const loop::Group& group);
 
-// A number for a size: symbols count as `likely` (64 by default).
-double estimate(const Dim& d, double likely = 64);
+constexpr std::int64_t kLikely = 128;  // what a size counts as of which only a range is known
+
+// A number for a size: symbols count as `unknown`, or what of their range comes closest.
+double estimate(const Dim& d, const DimFacts& facts, std::int64_t unknown = kLikely);
 
 }  // namespace weft::cost

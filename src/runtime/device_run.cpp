@@ -3,6 +3,7 @@
 
 #include "runtime/hostops/hostops.h"
 #include "runtime/run.h"
+#include "runtime/touched.h"
 
 namespace weft::runtime {
 
@@ -24,11 +25,10 @@ Result<void> Run::launch_on_device(const Launch& launch, const LaunchSizes& size
     return {};
   }
   const std::int32_t number = launch.variants[sizes.variant].kernel;
-  const KernelEntry& kernel = plan_.kernels[number];
+  const KernelEntry& kernel = plan_.device_kernels[number];
   std::vector<DeviceSpan> buffers;
   for (std::size_t b = 0; b < launch.buffers.size(); ++b) {
-    SlotId slot = launch.buffers[b];
-    while (plan_.slots[slot].kind == Slot::Kind::Alias) slot = plan_.slots[slot].index;
+    const SlotId slot = base_of(plan_, launch.buffers[b]);
     Mirror::Place place;
     if (plan_.slots[slot].kind != Slot::Kind::Constant) place.bytes = WEFT_TRY(bytes(slot));
     if (plan_.slots[slot].kind == Slot::Kind::Temp && layout_->known[slot]) place.arena_offset = layout_->offsets[slot];
@@ -46,10 +46,24 @@ Result<void> Run::launch_on_device(const Launch& launch, const LaunchSizes& size
   return options_.profile ? plan_.device->finish() : Result<void>();
 }
 
+Result<void> Run::launch_between(const Launch& launch, const LaunchSizes& sizes) {
+  for (SlotId s : launch.buffers) WEFT_TRY(fetch(s));  // of what is written too: it may be a part
+  const auto launched = launch_here(launch, sizes);
+  if (!launched.ok()) {  // of what went wrong on the device before?
+    WEFT_TRY(check_device());
+    return launched;
+  }
+  const KernelEntry& kernel = plan_.kernels[launch.variants[sizes.variant].kernel];
+  for (std::size_t b = 0; b < launch.buffers.size(); ++b) {
+    if (kernel.written[b]) host_wrote(launch.buffers[b]);
+  }
+  return {};
+}
+
 // To be called before the host reads the slot's bytes.
 Result<void> Run::fetch(SlotId slot) {
   if (!plan_.device || is_string(plan_.slots[slot].dtype)) return {};
-  while (plan_.slots[slot].kind == Slot::Kind::Alias) slot = plan_.slots[slot].index;
+  slot = base_of(plan_, slot);
   if (!memory_->mirror->only_on_device(slot)) return {};
   return memory_->mirror->to_host(slot, WEFT_TRY(make(slot)), WEFT_TRY(bytes(slot)));
 }
@@ -58,10 +72,14 @@ void Run::host_wrote(SlotId slot) {
   if (plan_.device) memory_->mirror->host_wrote(slot);
 }
 
+Result<void> Run::check_device() {
+  const Mirror::Failure failure = WEFT_TRY(memory_->mirror->failed());
+  return failure.step < 0 ? Result<void>() : failed_check(std::get<Launch>(plan_.steps[failure.step]), failure.code);
+}
+
 Result<void> Run::finish_device() {
   if (!plan_.device) return {};
-  const Mirror::Failure failure = WEFT_TRY(memory_->mirror->failed());
-  if (failure.step >= 0) return failed_check(std::get<Launch>(plan_.steps[failure.step]), failure.code);
+  WEFT_TRY(check_device());
   for (SlotId s : plan_.outputs) WEFT_TRY(fetch(s));
   return {};
 }

@@ -7,6 +7,7 @@
 
 #include "runtime/pool.h"
 #include "runtime/run.h"
+#include "runtime/touched.h"
 
 namespace weft::runtime {
 
@@ -272,7 +273,9 @@ Result<void> Run::launch(const Launch& launch, const LaunchSizes& known, std::si
     WEFT_CHECK(bound.variant >= 0, "a kernel's sizes are not bound when it is launched");
     sizes = &bound;
   }
-  return plan_.device ? launch_on_device(launch, *sizes, k) : launch_here(launch, *sizes);
+  if (launch.on_device) return launch_on_device(launch, *sizes, k);
+  if (!plan_.device) return launch_here(launch, *sizes);
+  return launch_between(launch, *sizes);
 }
 
 // Of a kernel that not all runs take; which ones this run takes is known beforehand unless its sizes come late.
@@ -317,8 +320,7 @@ Result<void> Run::launch_here(const Launch& launch, const LaunchSizes& sizes) {
 Result<std::vector<GuardedBuffer>> Run::guarded_buffers(const Launch& launch, const KernelEntry& kernel) const {
   std::vector<GuardedBuffer> buffers;
   for (std::size_t b = 0; b < launch.buffers.size(); ++b) {
-    SlotId s = launch.buffers[b];
-    while (plan_.slots[s].kind == Slot::Kind::Alias) s = plan_.slots[s].index;
+    const SlotId s = base_of(plan_, launch.buffers[b]);
     const Slot& slot = plan_.slots[s];
     const std::int64_t size = slot.kind == Slot::Kind::Constant
                                   ? static_cast<std::int64_t>(plan_.constants[slot.index].byte_size())

@@ -7,6 +7,7 @@
 #include "runtime/hostops/hostops.h"
 #include "runtime/pool.h"
 #include "runtime/run.h"
+#include "runtime/touched.h"
 
 namespace weft::runtime {
 
@@ -39,51 +40,25 @@ Result<void> check_range(const Plan& plan, const std::string& symbol, std::int64
   return {};
 }
 
-// The slots a step reads and writes, for live ranges.
-struct Touch {
-  std::vector<SlotId> slots;
-
-  void add(const std::vector<SlotId>& list) { slots.insert(slots.end(), list.begin(), list.end()); }
-  void operator()(const Launch& s) { add(s.buffers); }
-  void operator()(const HostCall& s) {
-    add(s.inputs);
-    add(s.outputs);
-  }
-  void operator()(const BranchStep& s) {
-    add({s.condition});
-    add(s.inputs);
-    add(s.outputs);
-  }
-  void operator()(const LoopStep& s) {
-    add({s.trip_count, s.condition});
-    for (const auto* list : {&s.carried, &s.captures, &s.carried_out, &s.stacked_out}) add(*list);
-  }
-  void operator()(const ScanStep& s) {
-    for (const auto* list : {&s.carried, &s.xs, &s.captures, &s.carried_out, &s.ys}) add(*list);
-  }
-  void operator()(const CopyStep& s) { add({s.from, s.to}); }
-};
-
-SlotId base_of(const Plan& plan, SlotId slot) {
-  while (plan.slots[slot].kind == Slot::Kind::Alias) slot = plan.slots[slot].index;
-  return slot;
-}
-
 // When each slot's memory is first and last touched, aliases counted as what they stand for; -1: never.
 struct Life {
   std::vector<int> first, last;
 
   explicit Life(const Plan& plan) : first(plan.slots.size(), -1), last(plan.slots.size(), -1) {
     for (std::size_t k = 0; k < plan.steps.size(); ++k) {
-      Touch touch;
-      std::visit(touch, plan.steps[k]);
-      for (SlotId s : touch.slots) {
-        if (s < 0) continue;
-        SlotId b = base_of(plan, s);
-        if (first[b] < 0) first[b] = static_cast<int>(k);
-        last[b] = static_cast<int>(k);
+      const Touched slots = touched(plan.steps[k]);
+      for (const auto* list : {&slots.reads, &slots.writes}) {
+        for (SlotId s : *list) touch(plan, s, static_cast<int>(k));
       }
     }
+  }
+
+ private:
+  void touch(const Plan& plan, SlotId slot, int step) {
+    if (slot < 0) return;
+    const SlotId b = base_of(plan, slot);
+    if (first[b] < 0) first[b] = step;
+    last[b] = step;
   }
 };
 
@@ -298,7 +273,7 @@ Result<void> require_kernels(const Plan& plan, const std::vector<LaunchSizes>& l
   std::vector<std::int32_t> kernels;
   for (std::size_t k = 0; k < launches.size(); ++k) {
     const auto* launch = std::get_if<Launch>(&plan.steps[k]);
-    if (launch && launches[k].variant >= 0) kernels.push_back(launch->variants[launches[k].variant].kernel);
+    if (launch && !launch->on_device && launches[k].variant >= 0) kernels.push_back(launch->variants[launches[k].variant].kernel);
   }
   return plan.code->require(kernels);
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/touched.h"
+
 namespace weft::runtime {
 
 Result<DeviceSpan> DeviceConstants::get(const Plan& plan, std::int32_t index) {
@@ -18,11 +20,6 @@ Result<DeviceSpan> DeviceConstants::get(const Plan& plan, std::int32_t index) {
   return DeviceSpan{memory.get(), 0, bytes};
 }
 
-SlotId Mirror::base(SlotId slot) const {
-  while (plan_.slots[slot].kind == Slot::Kind::Alias) slot = plan_.slots[slot].index;
-  return slot;
-}
-
 Result<void> Mirror::begin(std::int64_t arena_bytes) {
   if (arena_bytes > arena_bytes_) {
     arena_.reset();
@@ -34,20 +31,17 @@ Result<void> Mirror::begin(std::int64_t arena_bytes) {
   if (!status_) status_ = WEFT_TRY(plan_.device->allocate(status_bytes));
   WEFT_TRY(plan_.device->upload({status_.get(), 0}, codes_.data(), status_bytes));
   states_.resize(plan_.slots.size());
-  for (std::size_t s = 0; s < states_.size(); ++s) {
-    const Slot::Kind kind = plan_.slots[s].kind;
-    states_[s].host = kind == Slot::Kind::Input || kind == Slot::Kind::Constant;
-    states_[s].device = false;
-  }
+  const std::vector<Residency> residency = initial_residency(plan_);
+  for (std::size_t s = 0; s < states_.size(); ++s) states_[s].residency = residency[s];
   return {};
 }
 
 Result<DeviceSpan> Mirror::on_device(SlotId slot, const Place& place, bool written) {
-  slot = base(slot);
+  slot = base_of(plan_, slot);
   const Slot& s = plan_.slots[slot];
   if (s.kind == Slot::Kind::Constant) return constants_.get(plan_, s.index);
   State& state = states_[slot];
-  if (!state.device) {
+  if (!state.residency.on_device()) {
     if (place.arena_offset >= 0) {
       state.at = {arena_.get(), place.arena_offset};
     } else if (state.own_bytes < place.bytes) {
@@ -55,30 +49,22 @@ Result<DeviceSpan> Mirror::on_device(SlotId slot, const Place& place, bool writt
       state.own_bytes = place.bytes;
     }
     if (place.arena_offset < 0) state.at = {state.own.get(), 0};
-    if (state.host && place.bytes > 0) WEFT_TRY(plan_.device->upload(state.at, place.host, place.bytes));
-    state.device = true;
   }
-  if (written) state.host = false;
+  if (state.residency.use_on_device(written) && place.bytes > 0) {
+    WEFT_TRY(plan_.device->upload(state.at, place.host, place.bytes));
+  }
   return DeviceSpan{state.at.memory, state.at.offset, place.bytes};
 }
 
-bool Mirror::only_on_device(SlotId slot) const {
-  const State& state = states_[base(slot)];
-  return state.device && !state.host;
-}
+bool Mirror::only_on_device(SlotId slot) const { return states_[base_of(plan_, slot)].residency.only_on_device(); }
 
 Result<void> Mirror::to_host(SlotId slot, void* host, std::int64_t bytes) {
-  State& state = states_[base(slot)];
-  if (bytes > 0) WEFT_TRY(plan_.device->download(host, state.at, bytes));
-  state.host = true;
+  State& state = states_[base_of(plan_, slot)];
+  if (state.residency.use_on_host() && bytes > 0) WEFT_TRY(plan_.device->download(host, state.at, bytes));
   return {};
 }
 
-void Mirror::host_wrote(SlotId slot) {
-  State& state = states_[base(slot)];
-  state.host = true;
-  state.device = false;
-}
+void Mirror::host_wrote(SlotId slot) { states_[base_of(plan_, slot)].residency.wrote_on_host(); }
 
 Result<Mirror::Failure> Mirror::failed() {
   WEFT_TRY(plan_.device->download(codes_.data(), {status_.get(), 0}, static_cast<std::int64_t>(codes_.size() * sizeof(std::int32_t))));

@@ -8,6 +8,7 @@
 
 #include "runtime/device.h"
 #include "runtime/plan.h"
+#include "runtime/residency.h"
 
 namespace weft::runtime {
 
@@ -49,13 +50,11 @@ class Mirror {
 
  private:
   struct State {
-    bool host = false, device = false;          // up to date
+    Residency residency;
     std::unique_ptr<DeviceMemory> own;          // outside the arena
     std::int64_t own_bytes = -1;
     DeviceSpan at;
   };
-  SlotId base(SlotId slot) const;  // what an alias stands for
-
   const Plan& plan_;
   DeviceConstants& constants_;
   std::unique_ptr<DeviceMemory> arena_, status_;

@@ -36,7 +36,7 @@ struct Slot {
 
 // One way to run a launch; taken when lo <= guard <= hi.
 struct LaunchVariant {
-  std::int32_t kernel = 0;    // index into Plan::kernels
+  std::int32_t kernel = 0;    // index into Plan::kernels, or those of the device
   bool guarded = false;
   Dim guard;
   std::int64_t lo = 0, hi = INT64_MAX;
@@ -53,6 +53,7 @@ struct InPlace {
 struct Launch {
   std::vector<LaunchVariant> variants;    // first match wins; the last is unguarded
   std::vector<SlotId> buffers;            // per Memory buffer of the kernel (alike for all variants)
+  bool on_device = false;                 // its kernels are Plan::device's, else this process's
   std::vector<std::string> checks;        // what check code i+1 means
   std::int32_t info = -1;                 // index into Plan::infos
   std::vector<InPlace> in_place;
@@ -103,11 +104,12 @@ struct KernelInfo {
   std::vector<std::string> origins;
   std::string schedule;      // the schedule's reason
   Dim bytes_compulsory, bytes_moved, flops;
+  std::string place = {}, place_why = {};  // where it runs and why, when there was a choice
 };
 
 struct KernelEntry {
   std::string symbol;
-  KernelFn fn = nullptr;             // null: Plan::code has it; on a device there is none
+  KernelFn fn = nullptr;             // null: Plan::code has it; a device's has none
   std::vector<bool> written;         // by Memory buffer
   std::int64_t scratch = 0;  // bytes of on-chip memory per program
   std::string spread;        // on a device: how many threads run a program, and why if it is one
@@ -125,7 +127,7 @@ struct Plan {
   std::vector<SlotId> inputs, outputs;
   std::vector<std::string> input_names, output_names;
   std::vector<Tensor> constants;
-  std::vector<KernelEntry> kernels;
+  std::vector<KernelEntry> kernels;   // of this process
   std::vector<KernelInfo> infos;
   std::vector<PlanStep> steps;
   std::vector<Requirement> requirements;
@@ -134,6 +136,12 @@ struct Plan {
   // Where kernels run when that is not this process; host steps and control flow stay here.
   std::shared_ptr<Device> device;
   std::shared_ptr<const DeviceCode> device_code;
+  std::vector<KernelEntry> device_kernels;
+  std::string placement;              // what runs there and here, and what that should cost, when there was a choice
+
+  const KernelEntry& kernel(const Launch& launch, const LaunchVariant& variant) const {
+    return (launch.on_device ? device_kernels : kernels)[variant.kernel];
+  }
 };
 
 // A listing for people: slots with their sizes, steps in order, bodies indented.

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "runtime/plan.h"
+#include "runtime/residency.h"
 
 namespace weft::runtime {
 
@@ -40,7 +40,17 @@ class Printer {
     line(fmt::format("plan @{} {{", p.name));
     indent_ += "  ";
     for (std::size_t i = 0; i < p.slots.size(); ++i) slot(i, p.slots[i]);
-    for (const PlanStep& step : p.steps) std::visit([&](const auto& s) { this->step(p, s); }, step);
+    const std::vector<Transfer> copies = transfers(p);
+    auto copy = copies.begin();
+    const auto copies_before = [&](std::size_t step) {
+      for (; copy != copies.end() && copy->step == step; ++copy) line(fmt::format("{} s{}", copy->to_device ? "upload" : "download", copy->slot));
+    };
+    for (std::size_t k = 0; k < p.steps.size(); ++k) {
+      copies_before(k);
+      std::visit([&](const auto& s) { this->step(p, s); }, p.steps[k]);
+    }
+    copies_before(p.steps.size());
+    if (!p.placement.empty()) line("# " + p.placement);
     for (const Requirement& r : p.requirements) line(fmt::format("require {} == {}", r.left.str(), r.right.str()));
     line("return " + list(p.outputs));
     indent_.resize(indent_.size() - 2);
@@ -63,14 +73,14 @@ class Printer {
 
   void step(const Plan& p, const Launch& l) {
     std::string origins;
+    if (l.info >= 0 && !p.infos[l.info].place.empty()) line(fmt::format("# {}: {}", p.infos[l.info].place, p.infos[l.info].place_why));
     if (l.info >= 0) origins = fmt::format("  # {}: {}", p.infos[l.info].name, fmt::join(p.infos[l.info].origins, ", "));
-    line("launch " + list(l.buffers) + origins);
+    line((l.on_device ? "launch on device " : "launch ") + list(l.buffers) + origins);
     for (const LaunchVariant& v : l.variants) {
       std::string text = v.guarded ? fmt::format("  when {} in {}..{}: ", v.guard.str(), v.lo, v.hi) : "  ";
-      const std::string name = static_cast<std::size_t>(v.kernel) < p.kernels.size()
-                                   ? p.kernels[v.kernel].symbol : fmt::format("kernel {}", v.kernel);
-      const std::string spread = static_cast<std::size_t>(v.kernel) < p.kernels.size() ? p.kernels[v.kernel].spread : "";
-      line(fmt::format("{}{} grid {} sizes ({}){}{}", text, name, v.grid.str(), shape_text(v.sizes), spread.empty() ? "" : ", ", spread));
+      const KernelEntry& kernel = p.kernel(l, v);
+      line(fmt::format("{}{} grid {} sizes ({}){}{}", text, kernel.symbol, v.grid.str(), shape_text(v.sizes),
+                       kernel.spread.empty() ? "" : ", ", kernel.spread));
     }
   }
 

@@ -92,8 +92,10 @@ class Run {
   // device_run.cpp
   Result<void> prepare_device();
   Result<void> launch_on_device(const Launch& launch, const LaunchSizes& sizes, std::size_t k);
+  Result<void> launch_between(const Launch& launch, const LaunchSizes& sizes);  // here, among launches on the device
   Result<void> fetch(SlotId slot);
   void host_wrote(SlotId slot);
+  Result<void> check_device();
   Result<void> finish_device();
   Result<std::int64_t> bytes(SlotId slot) const;
   // control.cpp

@@ -154,18 +154,6 @@ Analysis::Analysis(const loop::Group& g, const DimFacts& f, std::int64_t u)
   Walker(*this).run();
 }
 
-double Analysis::value(const Dim& d, std::int64_t unknown) const {
-  constexpr std::int64_t kMost = std::int64_t{1} << 60;  // so that what is computed of it fits 64 bits, too
-  if (d.is_const()) return static_cast<double>(std::min(d.value(), kMost));
-  Bindings bindings;
-  for (const std::string& s : d.symbols()) {
-    const SymbolRange r = facts.range(Dim::symbol(s));
-    bindings[s] = std::clamp(unknown, r.lo, std::max(r.lo, r.hi));
-  }
-  const auto v = d.evaluate(bindings);
-  return static_cast<double>(std::min(v.ok() ? *v : unknown, kMost));
-}
-
 std::vector<const Leaf*> Analysis::terms(const Leaf& product) const {
   std::vector<const Leaf*> found;
   for (const Leaf& leaf : leaves) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "cost/cost.h"
 #include "loop/group.h"
 
 namespace weft::schedule {
@@ -49,7 +50,7 @@ struct Leaf {
 };
 
 struct Analysis {
-  Analysis(const loop::Group& group, const DimFacts& facts, std::int64_t unknown = kLikely);
+  Analysis(const loop::Group& group, const DimFacts& facts, std::int64_t unknown = cost::kLikely);
 
   const loop::Group& group;
   const DimFacts& facts;
@@ -62,16 +63,13 @@ struct Analysis {
   std::vector<double> work;     // operations of one iteration of a loop, likely
   double total_work = 0;
 
-  double likely(const Dim& d) const { return value(d, unknown); }
-  double least(const Dim& d) const { return value(d, 1); }
+  double likely(const Dim& d) const { return cost::estimate(d, facts, unknown); }
+  double least(const Dim& d) const { return cost::estimate(d, facts, 1); }
   bool encloses(LoopId loop, const Leaf& leaf) const;
   // The terms of one sum that a step of a product's loops adds: the products added to its local there, itself included.
   std::vector<const Leaf*> terms(const Leaf& product) const;
 
-  static constexpr std::int64_t kLikely = 128, kFew = 8;  // what a size counts as of which only a range is known
-
- private:
-  double value(const Dim& d, std::int64_t unknown) const;
+  static constexpr std::int64_t kFew = 8;  // what a size counts as of which only a range is known, if it is small
 };
 
 }  // namespace weft::schedule

@@ -20,6 +20,7 @@ struct Row {
   int l2_mib;
   double ghz;
   double gbytes;        // from memory, a second
+  double link;          // GB/s to and from the host, a direction
 };
 
 constexpr int kWarp = 32, kThreads = 256;
@@ -29,13 +30,13 @@ constexpr int kCopyBytes = 16;
 constexpr double kLatency = 600;
 
 constexpr Row kRows[] = {
-    {"opencl", "opencl", nullptr, 16, false, 0, 0, 32, 1, 1.0, 100},
-    {"sm_80", "nvptx64", "ptx70", 108, true, 1024, 0, 48, 40, 1.41, 1555},
-    {"sm_89", "nvptx64", "ptx84", 128, true, 512, 0, 48, 72, 2.5, 1000},
-    {"sm_90", "nvptx64", "ptx86", 132, true, 1024, 0, 48, 50, 1.8, 3350},
-    {"sm_90a", "nvptx64", "ptx86", 132, true, 1024, 2048, 48, 50, 1.8, 3350},
-    {"sm_100a", "nvptx64", "ptx88", 148, true, 1024, 0, 48, 126, 1.9, 8000},
-    {"sm_120a", "nvptx64", "ptx88", 170, true, 512, 0, 48, 96, 2.4, 1790},
+    {"opencl", "opencl", nullptr, 16, false, 0, 0, 32, 1, 1.0, 100, 12},
+    {"sm_80", "nvptx64", "ptx70", 108, true, 1024, 0, 48, 40, 1.41, 1555, 25},
+    {"sm_89", "nvptx64", "ptx84", 128, true, 512, 0, 48, 72, 2.5, 1000, 25},
+    {"sm_90", "nvptx64", "ptx86", 132, true, 1024, 0, 48, 50, 1.8, 3350, 55},
+    {"sm_90a", "nvptx64", "ptx86", 132, true, 1024, 2048, 48, 50, 1.8, 3350, 55},
+    {"sm_100a", "nvptx64", "ptx88", 148, true, 1024, 0, 48, 126, 1.9, 8000, 55},
+    {"sm_120a", "nvptx64", "ptx88", 170, true, 512, 0, 48, 96, 2.4, 1790, 55},
 };
 
 // A thread alone is one lane of a warp: of a multiprocessor that has four of them, 4 lanes of 128.
@@ -60,6 +61,7 @@ Machine machine_of(const Row& row) {
   m.group_matrix_rate = row.groups;
   m.copy_bytes = m.has_matrix ? kCopyBytes : 0;
   m.memory_latency = kLatency;
+  m.link_gbytes = row.link;
   m.rates.ghz = row.ghz;
   m.rates.fmas = 1;
   m.rates.l1_gbytes = 128 * row.ghz;

@@ -53,6 +53,21 @@ Result<std::shared_ptr<const Target>> open(std::string_view name) {
   return std::shared_ptr<const Target>();
 }
 
+Result<Places> open_places(std::string_view names) {
+  Places places{nullptr, false};
+  for (std::size_t begin = 0; begin <= names.size();) {
+    const std::size_t end = std::min(names.find('+', begin), names.size());
+    auto target = WEFT_TRY(open(names.substr(begin, end - begin)));
+    begin = end + 1;
+    if (!(target ? places.device != nullptr : places.cpu)) {
+      target ? places.device = std::move(target), void() : void(places.cpu = true);
+      continue;
+    }
+    return unsupported("target", "kernels run on one device, or on it and the CPU").found(std::string(names)).suggest("say 'opencl+cpu', for one");
+  }
+  return places;
+}
+
 Result<int> device_number(std::string_view target, std::string_view which) {
   int device = 0;
   if (which.empty()) return device;

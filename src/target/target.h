@@ -21,6 +21,8 @@ class Target {
   virtual std::shared_ptr<runtime::Device> device() const = 0;  // null: kernels can be printed, not run
   // The kernels as the target's source text, as build() hands them to the device's compiler.
   virtual Result<std::string> print(std::span<const kernel::Function> kernels) const = 0;
+  // Unsupported: what the device lacks that the kernel needs.
+  virtual Result<void> takes(const kernel::Function&) const { return {}; }
   // Kernels by their place in the list. Unsupported: what the device lacks, all of it at once.
   virtual Result<std::shared_ptr<const runtime::DeviceCode>> build(std::span<const kernel::Function> kernels) const = 0;
 };
@@ -36,6 +38,13 @@ void add(const Info& info);  // one of the program's own; before threads start
 
 // "cpu", "opencl", "opencl:1" (the second device), "cuda:sm_90a" (a machine that need not be here). Null for cpu.
 Result<std::shared_ptr<const Target>> open(std::string_view name);
+
+// Where a program may run its kernels: "cpu", "opencl", or both, "opencl+cpu": then each where it costs least.
+struct Places {
+  std::shared_ptr<const Target> device;  // null: none
+  bool cpu = true;
+};
+Result<Places> open_places(std::string_view names);
 
 // What follows the colon as the number of a device; nothing is the first one.
 Result<int> device_number(std::string_view target, std::string_view which);

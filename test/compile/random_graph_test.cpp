@@ -432,11 +432,9 @@ Tensors inputs_for(const graph::Graph& g, std::int64_t n, std::int64_t m, std::m
 }
 
 // "" when compiled and interpreted agree; an input that the interpreter refuses must be refused.
-std::string trial(const graph::Graph& g, std::uint32_t seed, const std::shared_ptr<const target::Target>& target) {
-  Options options;
+std::string trial(const graph::Graph& g, std::uint32_t seed, Options options) {
   options.cache = false;
   options.jobs = 1;
-  options.target = target;
   std::unique_ptr<runtime::Executable> exe;
   try {
     auto compiled = compile(g, options);
@@ -466,38 +464,52 @@ std::string trial(const graph::Graph& g, std::uint32_t seed, const std::shared_p
 }
 
 // The nodes that the outputs need, with the first of the values that fail alone as the only output.
-graph::Graph reduced(const graph::Graph& g, std::uint32_t seed, const std::shared_ptr<const target::Target>& target) {
+graph::Graph reduced(const graph::Graph& g, std::uint32_t seed, const Options& options) {
   graph::Graph small = g;
   for (const graph::Node& node : g.nodes()) {
     for (ValueId v : node.results) {
       graph::Graph candidate = g;
       candidate.set_outputs({v});
-      if (!trial(candidate, seed, target).empty()) return candidate;
+      if (!trial(candidate, seed, options).empty()) return candidate;
     }
   }
   return small;
 }
 
-void compare(const std::shared_ptr<const target::Target>& target, std::uint32_t count) {
+void compare(const Options& options, std::uint32_t count) {
   const char* wanted = std::getenv("RANDOM_GRAPHS");
   const char* first = std::getenv("RANDOM_FIRST");
   const std::uint32_t begin = first ? static_cast<std::uint32_t>(std::atoi(first)) : 1;
   if (wanted) count = static_cast<std::uint32_t>(std::atoi(wanted));
   for (std::uint32_t seed = begin; seed < begin + count; ++seed) {
     RandomGraph random(seed, 2 + static_cast<int>(seed % 7));
-    std::string wrong = trial(random.graph(), seed, target);
+    std::string wrong = trial(random.graph(), seed, options);
     if (wrong.empty()) continue;
-    graph::Graph small = reduced(random.graph(), seed, target);
-    ADD_FAILURE() << "seed " << seed << ": " << wrong << "\nreduced: " << trial(small, seed, target) << "\n" << graph::print(small);
+    graph::Graph small = reduced(random.graph(), seed, options);
+    ADD_FAILURE() << "seed " << seed << ": " << wrong << "\nreduced: " << trial(small, seed, options) << "\n" << graph::print(small);
   }
 }
 
-TEST(RandomGraphs, CompiledAgreesWithInterpreted) { compare(nullptr, 60); }
+Options on(const char* target) {
+  Options options;
+  options.target = target::open(target).value();
+  return options;
+}
+
+TEST(RandomGraphs, CompiledAgreesWithInterpreted) { compare({}, 60); }
 
 // Every kernel is checked for races, bounds, barriers and shared memory on its way.
 TEST(RandomGraphs, GroupsOfThreadsAgreeWithInterpreted) {
-  compare(target::open("sim:sm_90a").value(), 40);
-  compare(target::open("sim:opencl").value(), 20);
+  compare(on("sim:sm_90a"), 40);
+  compare(on("sim:opencl"), 20);
+}
+
+// Every second kernel or so is here, whatever it costs: what is copied where is then as mixed as it can be.
+TEST(RandomGraphs, DividedBetweenTwoPlacesAgreeWithInterpreted) {
+  Options options = on("sim:opencl");
+  options.cpu_too = true;
+  options.on_device = [](const loop::Group& group) { return std::hash<std::string>()(loop::print_alike(group)) % 2 == 0; };
+  compare(options, 60);
 }
 
 }  // namespace

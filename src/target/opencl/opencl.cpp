@@ -9,6 +9,8 @@
 namespace weft::target {
 namespace {
 
+constexpr double kLaunchUs = 30;  // of a small kernel that is waited for, on PoCL
+
 // On a CPU, work items are steps of a loop that a core runs over vectors: a thread alone is as fast, and never waits.
 Machine machine_of(const OpenClFacts& facts) {
   Machine m;
@@ -23,6 +25,7 @@ Machine machine_of(const OpenClFacts& facts) {
   m.warp_threads = std::min(kLikelyWarp, m.group_threads);
   m.shared_bytes = facts.local_bytes;
   m.group_lanes = facts.is_cpu ? m.f32_lanes() : kLikelyLanes;
+  m.rates.dispatch_us = kLaunchUs;
   if (facts.is_cpu) return m;
   m.rates.fmas = 1.0 * kLikelyLanes / kLikelyWarp;  // one lane of what goes in step
   m.vector_bits = 32;
@@ -38,18 +41,29 @@ class OpenClTarget final : public Target {
 
   Result<std::string> print(std::span<const kernel::Function> kernels) const override { return codegen::print_opencl(kernels); }
 
+  Result<void> takes(const kernel::Function& f) const override {
+    WEFT_TRY(fits(f));
+    WEFT_TRY(print(std::span(&f, 1)));
+    return {};
+  }
+
   Result<std::shared_ptr<const runtime::DeviceCode>> build(std::span<const kernel::Function> kernels) const override {
     std::vector<OpenClDevice::Kernel> listed;
     for (const kernel::Function& f : kernels) {
-      for (const ssa::Type& t : f.types) {
-        if (t.dtype == DType::F64 && !device_->facts().has_f64) return unsupported("dtype", "f64 on this OpenCL device").at(device_->name());
-      }
+      WEFT_TRY(fits(f));
       listed.push_back({codegen::opencl_name(f), f.threads});
     }
     return device_->build(WEFT_TRY(print(kernels)), listed);
   }
 
  private:
+  Result<void> fits(const kernel::Function& f) const {
+    for (const ssa::Type& t : f.types) {
+      if (t.dtype == DType::F64 && !device_->facts().has_f64) return unsupported("dtype", "f64 on this OpenCL device").at(device_->name());
+    }
+    return {};
+  }
+
   std::shared_ptr<OpenClDevice> device_;
   Machine machine_;
 };

@@ -36,12 +36,15 @@ class WebGpuTarget final : public Target {
     return text;
   }
 
+  Result<void> takes(const kernel::Function& f) const override {
+    WEFT_TRY(fits(f));
+    WEFT_TRY(codegen::print_wgsl(f));
+    return {};
+  }
+
   Result<std::shared_ptr<const runtime::DeviceCode>> build(std::span<const kernel::Function> kernels) const override {
     std::vector<webgpu::Device::Kernel> listed;
     for (const kernel::Function& f : kernels) {
-      for (const ssa::Type& t : f.types) {
-        if (t.dtype == DType::F64 && !device_->facts().has_f64) return unsupported("dtype", "f64 on this WebGPU device").at(device_->name());
-      }
       WEFT_TRY(fits(f));
       const auto in_memory = [](const ssa::Buffer& b) { return b.space == ssa::Space::Memory; };
       listed.push_back({WEFT_TRY(codegen::print_wgsl(f)), codegen::wgsl_name(f), codegen::wgsl_group(f), f.threads == 1,
@@ -54,6 +57,9 @@ class WebGpuTarget final : public Target {
   // An element that a group shares takes a word at least, narrow ones too.
   Result<void> fits(const kernel::Function& f) const {
     constexpr std::int64_t kWordBits = 32, kByteBits = 8;
+    for (const ssa::Type& t : f.types) {
+      if (t.dtype == DType::F64 && !device_->facts().has_f64) return unsupported("dtype", "f64 on this WebGPU device").at(device_->name());
+    }
     std::int64_t bytes = 0;
     for (const ssa::Buffer& b : f.buffers) {
       if (b.space == ssa::Space::OnChip && f.threads > 1) bytes += b.elements * std::max<std::int64_t>(kWordBits, bits(b.dtype)) / kByteBits;
