@@ -25,7 +25,7 @@ target_include_directories(weft_opencl SYSTEM INTERFACE ${WEFT_OPENCL_INCLUDE})
 find_package(LLVM 22.1 REQUIRED CONFIG)
 separate_arguments(WEFT_LLVM_DEFINITIONS UNIX_COMMAND "${LLVM_DEFINITIONS}")
 # Each is a third of the program's size; all of them are known to codegen/llvm/target.cpp.
-set(WEFT_LLVM_CPUS X86 AArch64 RISCV NVPTX CACHE STRING "processors to generate code for, by LLVM's names; this machine's is among them")
+set(WEFT_LLVM_CPUS X86 AArch64 RISCV NVPTX SPIRV CACHE STRING "processors to generate code for, by LLVM's names; this machine's is among them")
 foreach(cpu IN LISTS WEFT_LLVM_CPUS)
   list(APPEND WEFT_LLVM_COMPONENTS ${cpu}CodeGen)
   list(APPEND WEFT_LLVM_DEFINITIONS -DWEFT_LLVM_${cpu})

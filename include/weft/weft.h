@@ -58,7 +58,8 @@ class WEFT_API Model {
 WEFT_API Result<Model> load(const std::string& path, const LoadOptions& options = {});
 
 struct CompileOptions {
-  std::string target = "cpu";           // "cpu", "ref" (the interpreter) a device ("opencl", "opencl:1"), or it and the CPU: "opencl+cpu"
+  std::string target = "cpu";           // "cpu", "ref" (the interpreter), a device ("opencl", "opencl:1"), or it and the CPU: "opencl+cpu"
+  std::string code;                     // of a device that takes several kinds: "spirv" for OpenCL's; "": its usual one
   int threads = 0;                      // of the program's runs; 0: as many as the process may use
   bool cache = true;                    // look compiled code up on disk and keep it there
   bool tuned = true;                    // use the schedules that `weft tune` found

@@ -188,7 +188,7 @@ Result<Model> import_again(const Model& model, const onnx::ImportOptions& how) {
 
 Result<compiler::Options> compiler_options(const CompileOptions& options) {
   compiler::Options how;
-  const target::Places places = WEFT_TRY(target::open_places(options.target));
+  const target::Places places = WEFT_TRY(target::open_places(options.target, options.code));
   how.target = places.device;
   how.cpu_too = places.device && places.cpu;
   how.cache = options.cache;

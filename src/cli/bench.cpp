@@ -240,7 +240,7 @@ Result<int> bench(const BenchArguments& arguments) {
 Action add_bench(CLI::App& app) {
   auto a = std::make_shared<BenchArguments>();
   add_run_options(app, *a);
-  add_target_option(app, a->target);
+  add_target_option(app, a->target, a->code);
   add_flag(app, "--json", a->json, "print JSON");
   add_flag(app, "--kernels", a->kernels, "what each kernel takes, beside what it should by the cost model");
   add_flag(app, "--time-report", a->time_report, "how long each stage took before the first run");

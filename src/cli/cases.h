@@ -27,6 +27,7 @@ Result<std::vector<TestCase>> find_cases(const std::string& folder, const Tolera
 
 struct Judging {
   std::string target = "cpu";
+  std::string code;
   std::string cpu = "native";
   bool optimised = true;
 };

@@ -60,7 +60,7 @@ Action add_check(CLI::App& app) {
   auto arguments = std::make_shared<CheckArguments>();
   add_model_options(app, *arguments);
   add_input_option(app, *arguments);
-  add_target_option(app, arguments->target);
+  add_target_option(app, arguments->target, arguments->code);
   add_flag(app, "--all-nodes", arguments->all_nodes, "name all nodes, not the first three");
   return [arguments] { return check(*arguments); };
 }

@@ -144,6 +144,7 @@ Action add_compile(CLI::App& app) {
   add_option(app, "--emit", a->emit, "graph, loop, tile, kernel, llvm, asm or object; source and plan with --target (default: how long each stage took)");
   add_option(app, "--output,-o", a->output, "a file that receives what --emit names");
   add_option(app, "--target", a->target, "cpu, a device (opencl) or a machine that need not be here (cuda:sm_90a); --emit source is what its compiler takes");
+  add_code_option(app, a->code);
   add_option(app, "--cpu", a->cpu, "compile for this CPU, which need not be the one here: a name of docs/cpus.md");
   add_option(app, "--output-dir", a->output_dir, "a folder that receives a file per item (without --emit: of all stages)");
   add_option(app, "--input", a->inputs, "NAME=FILE.npy: an input whose value decides what the model does");

@@ -115,7 +115,7 @@ Result<int> conformance(ConformanceArguments& arguments) {
 Action add_conformance(CLI::App& app) {
   auto a = std::make_shared<ConformanceArguments>();
   add_arguments(app, "folder", a->folders, "folders with cases, at any depth");
-  add_target_option(app, a->judging.target);
+  add_target_option(app, a->judging.target, a->judging.code);
   add_cpu_option(app, a->judging.cpu);
   add_option(app, "--rtol", a->tolerance.rtol, "relative tolerance, unless the case has one");
   add_option(app, "--atol", a->tolerance.atol, "absolute tolerance, unless the case has one");

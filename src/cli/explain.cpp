@@ -138,7 +138,7 @@ Result<int> explain(const ExplainArguments& arguments) {
 Action add_explain(CLI::App& app) {
   auto a = std::make_shared<ExplainArguments>();
   add_run_options(app, *a);
-  add_target_option(app, a->target);
+  add_target_option(app, a->target, a->code);
   add_flag(app, "--json", a->json, "print JSON");
   add_flag(app, "--schedule", a->schedule, "how each kernel is scheduled, and what that should cost");
   add_option(app, "--runs", a->runs, "runs to take the median time of", {1, 1000000});

@@ -42,6 +42,7 @@ Result<Program> build(const TestCase& test, const Judging& how) {
   const Model model = WEFT_TRY(load_case(test));
   CompileOptions options;
   options.target = how.target;
+  options.code = how.code;
   options.cpu = how.cpu;
   options.threads = 1;
   options.cache = false;

@@ -146,8 +146,13 @@ void add_cpu_option(CLI::App& app, std::string& cpu) {
   add_option(app, "--cpu", cpu, "use no more than this CPU has: x86-64-v2, x86-64-v3 ... (docs/cpus.md)");
 }
 
-void add_target_option(CLI::App& app, std::string& target) {
+void add_target_option(CLI::App& app, std::string& target, std::string& code) {
   add_option(app, "--target", target, "cpu, ref (the reference interpreter), a device (opencl, opencl:1 ...), a simulated one (sim:opencl, sim:sm_90a ...), or a device and the CPU, each kernel where it costs least (opencl+cpu)");
+  add_code_option(app, code);
+}
+
+void add_code_option(CLI::App& app, std::string& code) {
+  add_option(app, "--code", code, "the code that a device is given, where it takes several kinds: text or spirv (opencl)");
 }
 
 Result<void> require_target(const std::string& target) {
@@ -199,6 +204,7 @@ Result<Model> load_model(const ModelArguments& a) {
 CompileOptions compile_options(const ModelArguments& a) {
   CompileOptions options;
   options.target = a.target;
+  options.code = a.code;
   options.threads = a.threads;
   options.passes_off = a.passes_off;
   options.precision = a.precision;

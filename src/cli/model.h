@@ -20,6 +20,7 @@ struct ModelArguments {
   // Those of commands that run the model:
   std::vector<std::string> inputs;
   std::string target = "cpu";
+  std::string code;
   int threads = 0;
   std::vector<std::string> passes_off;
   bool no_cache = false;
@@ -33,7 +34,8 @@ void add_model_options(CLI::App& app, ModelArguments& arguments, bool required =
 void add_input_option(CLI::App& app, ModelArguments& arguments);
 void add_precision_option(CLI::App& app, ModelArguments& arguments);
 void add_run_options(CLI::App& app, ModelArguments& arguments);  // those, and --input --threads ...
-void add_target_option(CLI::App& app, std::string& target);
+void add_target_option(CLI::App& app, std::string& target, std::string& code);  // with that one:
+void add_code_option(CLI::App& app, std::string& code);
 void add_cpu_option(CLI::App& app, std::string& cpu);
 
 Result<void> require_target(const std::string& target);

@@ -108,7 +108,7 @@ Result<int> run(const RunArguments& arguments) {
 Action add_run(CLI::App& app) {
   auto arguments = std::make_shared<RunArguments>();
   add_run_options(app, *arguments);
-  add_target_option(app, arguments->target);
+  add_target_option(app, arguments->target, arguments->code);
   add_option(app, "--output-dir", arguments->output_dir, "a folder that receives one .npy file per output");
   return [arguments] { return run(*arguments); };
 }

@@ -73,7 +73,7 @@ Result<int> verify(const VerifyArguments& arguments) {
 Action add_verify(CLI::App& app) {
   auto arguments = std::make_shared<VerifyArguments>();
   add_run_options(app, *arguments);
-  add_target_option(app, arguments->target);
+  add_target_option(app, arguments->target, arguments->code);
   add_option(app, "--rtol", arguments->rtol, "tolerance relative to each element");
   add_option(app, "--atol", arguments->atol, "tolerance relative to the output's largest magnitude");
   return [arguments] { return verify(*arguments); };

@@ -53,7 +53,11 @@ Result<std::shared_ptr<const Target>> open(std::string_view name) {
   return std::shared_ptr<const Target>();
 }
 
-Result<Places> open_places(std::string_view names) {
+Result<std::shared_ptr<const Target>> Target::with_code(std::string_view kind) const {
+  return user_error("unknown-code", "this target takes one kind of code").at(machine().name).found(std::string(kind)).suggest("leave '--code' out");
+}
+
+Result<Places> open_places(std::string_view names, std::string_view code) {
   Places places{nullptr, false};
   for (std::size_t begin = 0; begin <= names.size();) {
     const std::size_t end = std::min(names.find('+', begin), names.size());
@@ -65,6 +69,9 @@ Result<Places> open_places(std::string_view names) {
     }
     return unsupported("target", "kernels run on one device, or on it and the CPU").found(std::string(names)).suggest("say 'opencl+cpu', for one");
   }
+  if (code.empty()) return places;
+  if (!places.device) return user_error("unknown-code", "this process takes one kind of code").found(std::string(code)).suggest("leave '--code' out");
+  places.device = WEFT_TRY(places.device->with_code(code));
   return places;
 }
 

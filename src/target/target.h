@@ -21,6 +21,8 @@ class Target {
   virtual std::shared_ptr<runtime::Device> device() const = 0;  // null: kernels can be printed, not run
   // The kernels as the target's source text, as build() hands them to the device's compiler.
   virtual Result<std::string> print(std::span<const kernel::Function> kernels) const = 0;
+  // The same target, given another kind of code, where it takes several ("spirv").
+  virtual Result<std::shared_ptr<const Target>> with_code(std::string_view kind) const;
   // Unsupported: what the device lacks that the kernel needs.
   virtual Result<void> takes(const kernel::Function&) const { return {}; }
   // Kernels by their place in the list. Unsupported: what the device lacks, all of it at once.
@@ -44,7 +46,7 @@ struct Places {
   std::shared_ptr<const Target> device;  // null: none
   bool cpu = true;
 };
-Result<Places> open_places(std::string_view names);
+Result<Places> open_places(std::string_view names, std::string_view code = "");  // the device's kind of code; "": its usual one
 
 // What follows the colon as the number of a device; nothing is the first one.
 Result<int> device_number(std::string_view target, std::string_view which);

@@ -55,6 +55,10 @@ Result<std::string> emit_assembly(std::span<const Entry> entries, const TargetDe
 // a block of `threads` a program. Parameters: a pointer for each Memory buffer, the sizes as u64, a pointer to the 32
 // bits that a failed check writes its code to. Buffers start at multiples of 16 bytes where vectors are accessed.
 Result<std::string> ptx(std::span<const kernel::Function> kernels, const Machine& machine);
+// The same as SPIR-V for OpenCL devices: a module's words, and its listing. Parameters are those of the OpenCL text
+// (codegen/text/text.h).
+Result<std::string> spirv(std::span<const kernel::Function> kernels);
+Result<std::string> spirv_text(std::span<const kernel::Function> kernels);
 // May be called from several threads at once.
 Result<Object> compile_object(std::span<const Entry> entries, const TargetDesc& target, const Options& options = {});
 

@@ -1,6 +1,7 @@
 // From kernels to LLVM IR, assembly and objects.
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/IRBuilder.h>
@@ -10,12 +11,15 @@
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Object/ObjectFile.h>
+#include <llvm/Pass.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/Scalar/Scalarizer.h>
 
 #include "codegen/llvm/emit/emitter.h"
 #include "codegen/llvm/note.h"
 #include "codegen/llvm/quick.h"
+#include "codegen/llvm/spirv.h"
 #include "codegen/llvm/target.h"
 
 namespace weft::codegen {
@@ -54,6 +58,7 @@ Isa isa_of(const llvm::TargetMachine& machine, const TargetDesc& target) {
     isa.f16c = subtarget.checkFeatures("+zfhmin,+zvfhmin");
   }
   if (machine.getTargetTriple().isNVPTX()) isa.groups = isa.fma = isa.f16c = isa.nan_max = true;
+  if (machine.getTargetTriple().isSPIRV()) isa.groups = isa.spirv = isa.fma = isa.f16c = isa.vector_divide = true;
   if (!machine.getTargetTriple().isX86()) return isa;
   isa.avx512 = subtarget.checkFeatures("+avx512f,+avx512vl,+avx512dq,+avx512bw");
   isa.fma = subtarget.checkFeatures("+fma") || isa.avx512;
@@ -69,7 +74,7 @@ Isa isa_of(const llvm::TargetMachine& machine, const TargetDesc& target) {
 
 Result<void> Unit::emit(std::span<const Entry> entries, const TargetDesc& target, const Options& options) {
   machine = WEFT_TRY(make_target_machine(target, options.quick));
-  context.setDiscardValueNames(false);
+  context.setDiscardValueNames(machine->getTargetTriple().isSPIRV());  // which would name blocks by their ids
   module = std::make_unique<llvm::Module>("weft", context);
   module->setTargetTriple(machine->getTargetTriple());
   module->setDataLayout(machine->createDataLayout());
@@ -92,6 +97,11 @@ std::string Unit::run_codegen(llvm::CodeGenFileType kind) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
+  if (machine->getTargetTriple().isSPIRV()) {  // whose vectors have 16 lanes at most
+    llvm::ScalarizerPassOptions all;
+    all.ScalarizeLoadStore = true;
+    passes.add(llvm::createScalarizerPass(all));
+  }
   const bool unable = machine->addPassesToEmitFile(passes, stream, nullptr, kind);
   WEFT_CHECK(!unable, "the target emits no such file");
   passes.run(*module);
@@ -155,6 +165,37 @@ Result<std::string> ptx(std::span<const kernel::Function> kernels, const Machine
   for (const kernel::Function& kernel : kernels) entries.push_back({&kernel, kernel.name});
   return emit_assembly(entries, target_for(machine));
 }
+
+namespace {
+
+// Until blocks and other things are told apart (spirv.h): memory is then at other addresses.
+Result<std::string> spirv_as(std::span<const kernel::Function> kernels, llvm::CodeGenFileType kind) {
+  std::vector<Entry> entries;
+  for (const kernel::Function& kernel : kernels) entries.push_back({&kernel, kernel.name});
+  Machine machine;
+  machine.arch = "spirv64";
+  Options options;
+  options.verify = true;
+  static std::mutex one_at_a_time;  // the table is one for all threads
+  const std::lock_guard<std::mutex> lock(one_at_a_time);
+  constexpr int kAttempts = 16;
+  std::vector<std::unique_ptr<Unit>> kept;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    Unit& unit = *kept.emplace_back(std::make_unique<Unit>());
+    WEFT_TRY(unit.emit(entries, target_for(machine), options));
+    std::string code = unit.run_codegen(kind);
+    if (kind == llvm::CodeGenFileType::ObjectFile ? mend_blocks(code) : ids_are_unique(code)) return code;
+  }
+  return internal_error("LLVM gives two blocks one id");
+}
+
+}  // namespace
+
+Result<std::string> spirv_text(std::span<const kernel::Function> kernels) {
+  return spirv_as(kernels, llvm::CodeGenFileType::AssemblyFile);
+}
+
+Result<std::string> spirv(std::span<const kernel::Function> kernels) { return spirv_as(kernels, llvm::CodeGenFileType::ObjectFile); }
 
 Result<Object> compile_object(std::span<const Entry> entries, const TargetDesc& target, const Options& options) {
   Timing timing;

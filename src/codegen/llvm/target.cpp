@@ -52,6 +52,9 @@ constexpr Architecture kArchitectures[] = {
 #ifdef WEFT_LLVM_NVPTX
     {"nvptx64", "nvptx64-nvidia-cuda", nullptr, "", WEFT_INITIALIZE(NVPTX)},
 #endif
+#ifdef WEFT_LLVM_SPIRV
+    {"spirv64", "spirv64v1.2-unknown-unknown", "", "", WEFT_INITIALIZE(SPIRV)},  // the version that OpenCL 2.2 devices take
+#endif
 };
 
 const Architecture* architecture(const std::string& name) {

@@ -16,9 +16,9 @@ struct Memory final : runtime::DeviceMemory {
   cl_mem mem;
 };
 
-struct Code final : runtime::DeviceCode {
-  explicit Code(const OpenCl& functions) : cl(functions) {}
-  ~Code() override {
+struct BuiltCode final : runtime::DeviceCode {
+  explicit BuiltCode(const OpenCl& functions) : cl(functions) {}
+  ~BuiltCode() override {
     for (cl_kernel k : kernels) cl.ReleaseKernel(k);
     if (program != nullptr) cl.ReleaseProgram(program);
   }
@@ -54,7 +54,10 @@ OpenClFacts opencl_facts(const OpenCl& cl, cl_device_id device) {
   facts.compute_units = std::max(1, static_cast<int>(number_of<cl_uint>(cl, device, CL_DEVICE_MAX_COMPUTE_UNITS)));
   facts.float_lanes = std::clamp(static_cast<int>(number_of<cl_uint>(cl, device, CL_DEVICE_PREFERRED_VECTOR_WIDTH_FLOAT)), 4, 16);
   facts.is_cpu = (number_of<cl_device_type>(cl, device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
-  facts.has_f64 = text_of(cl, device, CL_DEVICE_EXTENSIONS).find("cl_khr_fp64") != std::string::npos;
+  const std::string extensions = text_of(cl, device, CL_DEVICE_EXTENSIONS);
+  facts.has_f64 = extensions.find("cl_khr_fp64") != std::string::npos;
+  facts.has_f16 = extensions.find("cl_khr_fp16") != std::string::npos;
+  facts.has_spirv = cl.CreateProgramWithIL != nullptr && text_of(cl, device, CL_DEVICE_IL_VERSION).find("SPIR-V") != std::string::npos;
   facts.has_fma = (number_of<cl_device_fp_config>(cl, device, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_FMA) != 0;
   facts.group_items = std::max(1, static_cast<int>(number_of<std::size_t>(cl, device, CL_DEVICE_MAX_WORK_GROUP_SIZE)));
   facts.local_bytes = static_cast<std::int64_t>(number_of<cl_ulong>(cl, device, CL_DEVICE_LOCAL_MEM_SIZE));
@@ -132,7 +135,7 @@ Result<void> OpenClDevice::download(void* to, DeviceSpan from, std::int64_t byte
 
 // Arguments as codegen/text states them: per buffer its memory and the byte it starts at, the sizes, the status word.
 Result<void> OpenClDevice::launch(const runtime::DeviceLaunch& launch) {
-  const auto& code = static_cast<const Code&>(*launch.code);
+  const auto& code = static_cast<const BuiltCode&>(*launch.code);
   cl_kernel kernel = code.kernels[launch.kernel];
   std::lock_guard<std::mutex> lock(mutex_);
   cl_uint number = 0;
@@ -166,25 +169,29 @@ std::string OpenClDevice::build_log(cl_program program) const {
   return log;
 }
 
-Result<std::shared_ptr<const runtime::DeviceCode>> OpenClDevice::build(const std::string& source,
-                                                                       const std::vector<Kernel>& kernels) {
-  auto code = std::make_shared<Code>(cl_);
+Result<std::shared_ptr<const runtime::DeviceCode>> OpenClDevice::build(Code kind, const std::string& code, const std::vector<Kernel>& kernels) {
+  auto built = std::make_shared<BuiltCode>(cl_);
   cl_int status = CL_SUCCESS;
-  const char* text = source.c_str();
-  code->program = cl_.CreateProgramWithSource(context_, 1, &text, nullptr, &status);
-  if (status != CL_SUCCESS) return opencl_error("clCreateProgramWithSource", status);
-  status = cl_.BuildProgram(code->program, 1, &device_, "-cl-std=CL1.2", nullptr, nullptr);
+  if (kind == Code::Spirv) {
+    built->program = cl_.CreateProgramWithIL(context_, code.data(), code.size(), &status);
+    if (status != CL_SUCCESS) return opencl_error("clCreateProgramWithIL", status);
+  } else {
+    const char* text = code.c_str();
+    built->program = cl_.CreateProgramWithSource(context_, 1, &text, nullptr, &status);
+    if (status != CL_SUCCESS) return opencl_error("clCreateProgramWithSource", status);
+  }
+  status = cl_.BuildProgram(built->program, 1, &device_, kind == Code::Text ? "-cl-std=CL1.2" : "", nullptr, nullptr);
   if (status != CL_SUCCESS) {
-    return internal_error(fmt::format("the OpenCL compiler of '{}' refuses generated code:\n{}", facts_.name, build_log(code->program)));
+    return internal_error(fmt::format("the OpenCL compiler of '{}' refuses generated code:\n{}", facts_.name, build_log(built->program)));
   }
   for (const auto& [name, threads] : kernels) {
-    code->kernels.push_back(cl_.CreateKernel(code->program, name.c_str(), &status));
-    code->threads.push_back(static_cast<std::size_t>(threads));
+    built->kernels.push_back(cl_.CreateKernel(built->program, name.c_str(), &status));
+    built->threads.push_back(static_cast<std::size_t>(threads));
     if (status == CL_SUCCESS) continue;
-    code->kernels.pop_back();
+    built->kernels.pop_back();
     return opencl_error("clCreateKernel", status);
   }
-  return std::shared_ptr<const runtime::DeviceCode>(std::move(code));
+  return std::shared_ptr<const runtime::DeviceCode>(std::move(built));
 }
 
 }  // namespace weft::target

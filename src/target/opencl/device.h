@@ -16,6 +16,8 @@ struct OpenClFacts {
   int float_lanes = 4;            // preferred vector width
   bool is_cpu = false;
   bool has_f64 = false;
+  bool has_f16 = false;           // half as a type, not only in memory
+  bool has_spirv = false;
   bool has_fma = false;           // for f32, at full speed
   int group_items = 1;            // most work items in a group
   std::int64_t local_bytes = 0;   // that a group shares
@@ -38,10 +40,11 @@ class OpenClDevice final : public runtime::Device {
   Result<void> finish() override;
 
   struct Kernel {
-    std::string name;  // in the source
+    std::string name;  // in the code
     int threads = 1;   // work items of a group
   };
-  Result<std::shared_ptr<const runtime::DeviceCode>> build(const std::string& source, const std::vector<Kernel>& kernels);
+  enum class Code : std::uint8_t { Text, Spirv };
+  Result<std::shared_ptr<const runtime::DeviceCode>> build(Code kind, const std::string& code, const std::vector<Kernel>& kernels);
 
  private:
   OpenClDevice(const OpenCl& cl, cl_device_id device, OpenClFacts facts) : cl_(cl), device_(device), facts_(std::move(facts)) {}

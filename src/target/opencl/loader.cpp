@@ -18,6 +18,7 @@ Result<OpenCl> open_loader() {
   if (f.name == nullptr) return unsupported("no-opencl", "libOpenCL.so.1 lacks cl" #name);
 #include "target/opencl/functions.def"
 #undef FUNCTION
+  f.CreateProgramWithIL = reinterpret_cast<decltype(&::clCreateProgramWithIL)>(dlsym(library, "clCreateProgramWithIL"));
   return f;
 }
 

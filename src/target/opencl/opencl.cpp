@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen/llvm/codegen.h"
 #include "codegen/text/text.h"
 #include "target/likely.h"
 #include "target/opencl/device.h"
@@ -32,14 +33,18 @@ Machine machine_of(const OpenClFacts& facts) {
   return m;
 }
 
+using Code = OpenClDevice::Code;
+
 class OpenClTarget final : public Target {
  public:
-  explicit OpenClTarget(std::shared_ptr<OpenClDevice> device) : device_(std::move(device)), machine_(machine_of(device_->facts())) {}
+  OpenClTarget(std::shared_ptr<OpenClDevice> device, Code code) : device_(std::move(device)), code_(code), machine_(machine_of(device_->facts())) {}
 
   const Machine& machine() const override { return machine_; }
   std::shared_ptr<runtime::Device> device() const override { return device_; }
 
-  Result<std::string> print(std::span<const kernel::Function> kernels) const override { return codegen::print_opencl(kernels); }
+  Result<std::string> print(std::span<const kernel::Function> kernels) const override {
+    return code_ == Code::Spirv ? codegen::spirv_text(kernels) : codegen::print_opencl(kernels);
+  }
 
   Result<void> takes(const kernel::Function& f) const override {
     WEFT_TRY(fits(f));
@@ -51,20 +56,31 @@ class OpenClTarget final : public Target {
     std::vector<OpenClDevice::Kernel> listed;
     for (const kernel::Function& f : kernels) {
       WEFT_TRY(fits(f));
-      listed.push_back({codegen::opencl_name(f), f.threads});
+      listed.push_back({code_ == Code::Spirv ? f.name : codegen::opencl_name(f), f.threads});
     }
-    return device_->build(WEFT_TRY(print(kernels)), listed);
+    return device_->build(code_, WEFT_TRY(code_ == Code::Spirv ? codegen::spirv(kernels) : codegen::print_opencl(kernels)), listed);
+  }
+
+  Result<std::shared_ptr<const Target>> with_code(std::string_view kind) const override {
+    if (kind == "text") return std::shared_ptr<const Target>(std::make_shared<OpenClTarget>(device_, Code::Text));
+    if (kind != "spirv") return user_error("unknown-code", "OpenCL devices take no such code").found(std::string(kind)).suggest("say text or spirv");
+    if (device_->facts().has_spirv) return std::shared_ptr<const Target>(std::make_shared<OpenClTarget>(device_, Code::Spirv));
+    return unsupported("no-spirv", "this OpenCL device takes no SPIR-V").at(device_->name()).suggest("leave '--code spirv' out: it takes OpenCL C");
   }
 
  private:
   Result<void> fits(const kernel::Function& f) const {
     for (const ssa::Type& t : f.types) {
       if (t.dtype == DType::F64 && !device_->facts().has_f64) return unsupported("dtype", "f64 on this OpenCL device").at(device_->name());
+      if (t.dtype == DType::F16 && code_ == Code::Spirv && !device_->facts().has_f16) {
+        return unsupported("dtype", "f16 in SPIR-V on this OpenCL device").at(device_->name());
+      }
     }
     return {};
   }
 
   std::shared_ptr<OpenClDevice> device_;
+  Code code_;
   Machine machine_;
 };
 
@@ -78,7 +94,7 @@ Result<std::vector<std::string>> opencl_devices() {
 
 Result<std::shared_ptr<const Target>> open_opencl(std::string_view which) {
   const int number = WEFT_TRY(device_number("opencl", which));
-  return std::shared_ptr<const Target>(std::make_shared<OpenClTarget>(WEFT_TRY(OpenClDevice::open(number))));
+  return std::shared_ptr<const Target>(std::make_shared<OpenClTarget>(WEFT_TRY(OpenClDevice::open(number)), Code::Text));
 }
 
 }  // namespace weft::target

@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "codegen/llvm/codegen.h"
 #include "kernel/kernel.h"
 #include "target/target.h"
 
@@ -18,10 +21,52 @@ struct HostBuffer {
   std::size_t bytes;
 };
 
+// Kernels as compiling makes them: SPIR-V has no spelling for mathematics, which is expanded before.
+class Expanding final : public target::Target {
+ public:
+  explicit Expanding(std::shared_ptr<const target::Target> to) : to_(std::move(to)) {}
+  const Machine& machine() const override { return to_->machine(); }
+  std::shared_ptr<runtime::Device> device() const override { return to_->device(); }
+  Result<std::string> print(std::span<const kernel::Function> kernels) const override { return to_->print(WEFT_TRY(expanded(kernels))); }
+  Result<std::shared_ptr<const runtime::DeviceCode>> build(std::span<const kernel::Function> kernels) const override {
+    const std::vector<kernel::Function> copies = WEFT_TRY(expanded(kernels));
+    WEFT_TRY(validate(WEFT_TRY(spirv(copies))));
+    return to_->build(copies);
+  }
+
+ private:
+  // By Khronos' own tool, where it is.
+  static Result<void> validate(const std::string& module) {
+    if (std::system("spirv-val --version > /dev/null 2>&1") != 0) return {};
+    const std::string path = testing::TempDir() + "weft_kernel.spv";
+    std::ofstream(path, std::ios::binary) << module;
+    if (std::system(("spirv-val --target-env spv1.2 " + path).c_str()) == 0) return {};
+    return internal_error("spirv-val refuses " + path);
+  }
+
+  static Result<std::vector<kernel::Function>> expanded(std::span<const kernel::Function> kernels) {
+    std::vector<kernel::Function> copies(kernels.begin(), kernels.end());
+    for (kernel::Function& f : copies) WEFT_TRY(kernel::expand_math(f));
+    return copies;
+  }
+  std::shared_ptr<const target::Target> to_;
+};
+
+using Opened = Result<std::shared_ptr<const target::Target>>;
+
+// The first OpenCL device that takes it; PoCL does not.
+inline Opened open_spirv() {
+  for (int number = 0;; ++number) {
+    const auto device = WEFT_TRY(target::open("opencl:" + std::to_string(number)));
+    if (auto target = device->with_code("spirv"); target.ok()) return std::shared_ptr<const target::Target>(std::make_shared<Expanding>(*target));
+  }
+}
+
 // Opened once.
-inline const Result<std::shared_ptr<const target::Target>>& opened(const std::string& name) {
-  static std::map<std::string, Result<std::shared_ptr<const target::Target>>> all;
-  return all.try_emplace(name, target::open(name)).first->second;
+inline const Opened& opened(const std::string& name) {
+  static std::map<std::string, Opened> all;
+  if (const auto found = all.find(name); found != all.end()) return found->second;
+  return all.emplace(name, name == "spirv" ? open_spirv() : target::open(name)).first->second;
 }
 
 // Buffers are copied in and out. Returns the status word.
@@ -53,18 +98,18 @@ inline Result<int> run_on(const target::Target& target, const kernel::Function& 
   return status;
 }
 
-// Tests for each language; WebGPU's are skipped where it has no library or no adapter.
+// Tests for each language; WebGPU's are skipped where it has no library or no adapter, SPIR-V's where no device takes it.
 class OnDevices : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     const auto& found = opened(GetParam());
-    if (!found.ok() && std::string(GetParam()) == "webgpu") GTEST_SKIP() << found.error().what();
+    if (!found.ok() && std::string(GetParam()) != "opencl") GTEST_SKIP() << found.error().what();
     ASSERT_TRUE(found.ok()) << found.error().what();
     target_ = found->get();
   }
   const target::Target* target_ = nullptr;
 };
-inline auto languages() { return testing::Values("opencl", "webgpu"); }
+inline auto languages() { return testing::Values("opencl", "webgpu", "spirv"); }
 inline std::string language(const testing::TestParamInfo<const char*>& info) { return info.param; }
 
 }  // namespace weft::codegen::test

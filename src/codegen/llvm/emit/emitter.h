@@ -38,6 +38,7 @@ struct Isa {
   bool nan_max = false; // a max and a min that give NaN when either operand is
   bool vector_divide = false;  // of integers
   bool groups = false;  // a kernel of a grid of groups of threads, in address spaces
+  bool spirv = false;   // ... as SPIR-V has them, else as NVPTX
   int sve_bits = 0;     // of the scalable vectors of AArch64, exactly; 0: not used
   bool x86 = false;     // SSE2 at least
   bool avx2 = false;
@@ -69,11 +70,17 @@ class Emitter {
   // group.cpp: what a group of threads has
   Result<void> run_group(const std::string& symbol);
   void open_group_frame(const std::string& symbol);
+  void open_kernel(const std::string& symbol, const std::vector<llvm::Type*>& parameters, unsigned convention);
   llvm::Value* shared_memory(const ssa::Buffer& buffer, std::size_t number);
   llvm::Value* special_register(unsigned intrinsic);
   void barrier();
   llvm::Value* shuffle(const ssa::Type& t, llvm::Value* x, llvm::Value* lane);
   llvm::Value* only_if(llvm::Value* mask, llvm::Type* type, const std::function<llvm::Value*()>& access);
+
+  // spirv.cpp: the same in SPIR-V
+  void open_spirv_frame(const std::string& symbol);
+  llvm::Value* call_builtin(const char* name, llvm::Type* result, llvm::Value* argument);
+  llvm::Value* add_by_exchange(llvm::Value* pointer, llvm::Value* x);
 
   // units.cpp
   llvm::Value* multiply_matrix(const ssa::Inst& inst);
@@ -107,6 +114,9 @@ class Emitter {
   llvm::Value* atomic(const ssa::Inst& inst);
   llvm::Value* address(int buffer, ssa::ValueId index);
   llvm::Value* addresses(int buffer, ssa::ValueId index);  // a vector of pointers
+  llvm::Value* lane_address(int buffer, ssa::ValueId index, int lane);
+  llvm::Value* load_lanes(DType t, int lanes, llvm::Value* mask, const std::function<llvm::Value*(int)>& address);
+  void store_lanes(DType t, llvm::Value* x, llvm::Value* mask, const std::function<llvm::Value*(int)>& address);
   struct Index;
   void split_index(ssa::ValueId index, int levels, Index& into) const;
   llvm::Value* sum(const std::vector<ssa::ValueId>& terms);
@@ -167,6 +177,7 @@ class Emitter {
   llvm::Value* iota(const ssa::Type& t);
   llvm::Value* interleave(llvm::Value* a, llvm::Value* b, int lanes, int half);
   llvm::Value* reduce(kernel::Op op, const ssa::Type& t, llvm::Value* x);
+  llvm::Value* reduce_bools(bool all, llvm::Value* x);
 
   llvm::Module& module_;
   llvm::IRBuilderBase& b_;

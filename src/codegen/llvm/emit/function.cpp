@@ -212,7 +212,7 @@ Value* Emitter::simple(const ssa::Inst& inst) {
 
 void Emitter::check(const ssa::Inst& inst) {
   Value* ok = values_[inst.operands[0]].value;
-  if (ok->getType()->isVectorTy()) ok = b_.CreateAndReduce(ok);
+  if (ok->getType()->isVectorTy()) ok = reduce_bools(true, ok);
   BasicBlock* failed = new_block("failed");
   BasicBlock* passed = new_block("passed");
   b_.CreateCondBr(ok, passed, failed, llvm::MDBuilder(module_.getContext()).createLikelyBranchWeights());

@@ -50,6 +50,14 @@ Value* Emitter::special_register(unsigned intrinsic) {
   return b_.CreateZExt(b_.CreateIntrinsic(b_.getInt32Ty(), intrinsic, {}), b_.getInt64Ty());
 }
 
+void Emitter::open_kernel(const std::string& symbol, const std::vector<llvm::Type*>& parameters, unsigned convention) {
+  auto* type = llvm::FunctionType::get(b_.getVoidTy(), parameters, false);
+  fn_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, symbol, module_);
+  fn_->setCallingConv(convention);
+  fn_->addFnAttr(llvm::Attribute::NoUnwind);
+  b_.SetInsertPoint(new_block("entry"));
+}
+
 void Emitter::open_group_frame(const std::string& symbol) {
   llvm::Type* pointer = b_.getPtrTy(kGlobal);
   std::vector<llvm::Type*> parameters;
@@ -58,13 +66,9 @@ void Emitter::open_group_frame(const std::string& symbol) {
   }
   parameters.insert(parameters.end(), static_cast<std::size_t>(f_.sizes), b_.getInt64Ty());
   parameters.push_back(pointer);
-  auto* type = llvm::FunctionType::get(b_.getVoidTy(), parameters, false);
-  fn_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, symbol, module_);
-  fn_->setCallingConv(llvm::CallingConv::PTX_Kernel);
-  fn_->addFnAttr(llvm::Attribute::NoUnwind);
+  open_kernel(symbol, parameters, llvm::CallingConv::PTX_Kernel);
   fn_->addFnAttr("nvvm.maxntid", std::to_string(f_.threads));
   fn_->addFnAttr("nvvm.minctasm", "1");  // else the assembler spills registers for more groups than the schedule counts on
-  b_.SetInsertPoint(new_block("entry"));
   unsigned next = 0;
   for (std::size_t i = 0; i < f_.buffers.size(); ++i) {
     if (f_.buffers[i].space == ssa::Space::OnChip) {
@@ -77,12 +81,12 @@ void Emitter::open_group_frame(const std::string& symbol) {
   }
   for (int i = 0; i < f_.sizes; ++i) sizes_.push_back(fn_->getArg(next++));
   status_ = fn_->getArg(next);
+  program_ = special_register(Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
+  thread_ = special_register(Intrinsic::nvvm_read_ptx_sreg_tid_x);
 }
 
 Result<void> Emitter::run_group(const std::string& symbol) {
-  open_group_frame(symbol);
-  program_ = special_register(Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
-  thread_ = special_register(Intrinsic::nvvm_read_ptx_sreg_tid_x);
+  isa_.spirv ? open_spirv_frame(symbol) : open_group_frame(symbol);
   BasicBlock* entry = b_.GetInsertBlock();
   BasicBlock* body = new_block("program");
   b_.CreateBr(body);
@@ -94,6 +98,8 @@ Result<void> Emitter::run_group(const std::string& symbol) {
 }
 
 void Emitter::barrier() {
+  constexpr unsigned kLocalFence = 1;
+  if (isa_.spirv) return void(call_builtin("_Z7barrierj", b_.getVoidTy(), b_.getInt32(kLocalFence)));
   b_.CreateIntrinsic(b_.getVoidTy(), Intrinsic::nvvm_barrier_cta_sync_aligned_all, {b_.getInt32(0)});
 }
 
@@ -126,12 +132,13 @@ Value* Emitter::only_if(Value* mask, llvm::Type* type, const std::function<Value
   b_.CreateCondBr(mask, allowed, after);
   b_.SetInsertPoint(allowed);
   Value* value = access();
+  BasicBlock* accessed = b_.GetInsertBlock();
   b_.CreateBr(after);
   b_.SetInsertPoint(after);
   if (type == nullptr) return nullptr;
   auto* result = b_.CreatePHI(type, 2);
   result->addIncoming(llvm::Constant::getNullValue(type), before);
-  result->addIncoming(value, allowed);
+  result->addIncoming(value, accessed);
   return result;
 }
 

@@ -95,6 +95,31 @@ Value* Emitter::addresses(int buffer, ValueId index) {
   return b_.CreateGEP(memory_element(f_.buffers[buffer].dtype), buffers_[buffer], values_[index].value);
 }
 
+Value* Emitter::lane_address(int buffer, ValueId index, int lane) {
+  return b_.CreateGEP(memory_element(f_.buffers[buffer].dtype), buffers_[buffer], b_.CreateExtractElement(values_[index].value, lane));
+}
+
+// Lane by lane, for languages whose accesses have no masks.
+Value* Emitter::load_lanes(DType t, int lanes, Value* mask, const std::function<Value*(int)>& address) {
+  llvm::Type* element = memory_element(t);
+  Value* all = llvm::PoisonValue::get(llvm::FixedVectorType::get(element, lanes));
+  for (int k = 0; k < lanes; ++k) {
+    const auto load = [&] { return b_.CreateAlignedLoad(element, address(k), align_of(t)); };
+    Value* allowed = b_.CreateExtractElement(mask, k);
+    all = b_.CreateInsertElement(all, all_true(allowed) ? load() : only_if(allowed, element, load), k);
+  }
+  return all;
+}
+
+void Emitter::store_lanes(DType t, Value* x, Value* mask, const std::function<Value*(int)>& address) {
+  const int lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(x->getType())->getNumElements());
+  for (int k = 0; k < lanes; ++k) {
+    const auto store = [&] { return b_.CreateAlignedStore(b_.CreateExtractElement(x, k), address(k), align_of(t)); };
+    Value* allowed = b_.CreateExtractElement(mask, k);
+    all_true(allowed) ? void(store()) : void(only_if(allowed, nullptr, store));
+  }
+}
+
 Value* Emitter::to_memory(Value* x, DType t) {
   return is_bool(t) ? b_.CreateZExt(x, x->getType()->getWithNewType(b_.getInt8Ty())) : x;
 }
@@ -131,6 +156,9 @@ Value* Emitter::load(const ssa::Inst& inst) {
   }
   if (all_true(mask)) return from_memory(b_.CreateAlignedLoad(ty, pointer, align_of(f_, t, result.lanes())), t);
   if (all_false(mask)) return from_memory(llvm::Constant::getNullValue(ty), t);
+  if (isa_.spirv) {
+    return from_memory(load_lanes(t, result.lanes(), mask, [&](int k) { return b_.CreateConstGEP1_64(memory_element(t), pointer, k); }), t);
+  }
   return from_memory(b_.CreateMaskedLoad(ty, pointer, align_of(t), mask, llvm::Constant::getNullValue(ty)), t);
 }
 
@@ -148,6 +176,8 @@ void Emitter::store(const ssa::Inst& inst) {
     only_if(mask, nullptr, [&] { return b_.CreateAlignedStore(value, pointer, align_of(t)); });
   } else if (scalar) {
     b_.CreateAlignedStore(value, slot_unless(mask, pointer, sink_slot_), align_of(t));
+  } else if (isa_.spirv) {
+    store_lanes(t, value, mask, [&](int k) { return b_.CreateConstGEP1_64(memory_element(t), pointer, k); });
   } else {
     b_.CreateMaskedStore(value, pointer, align_of(t), mask);
   }
@@ -159,6 +189,7 @@ Value* Emitter::gather(const ssa::Inst& inst) {
   const int lanes = f_.type(inst.results[0]).lanes();
   llvm::Type* ty = llvm::FixedVectorType::get(memory_element(t), lanes);
   Value* mask = inst.operands.size() > 1 ? values_[inst.operands[1]].value : splat(b_.getTrue(), lanes);
+  if (isa_.spirv) return from_memory(load_lanes(t, lanes, mask, [&](int k) { return lane_address(buffer, inst.operands[0], k); }), t);
   Value* pointers = addresses(buffer, inst.operands[0]);
   if (isa_.sve_bits > 0 && bits(t) < 32) {  // LLVM 22 cannot select some gathers of few small elements
     Value* all = llvm::PoisonValue::get(ty);
@@ -177,6 +208,7 @@ void Emitter::scatter(const ssa::Inst& inst) {
   Value* value = to_memory(values_[inst.operands[0]].value, t);
   const int lanes = f_.type(inst.operands[0]).lanes();
   Value* mask = inst.operands.size() > 2 ? values_[inst.operands[2]].value : splat(b_.getTrue(), lanes);
+  if (isa_.spirv) return store_lanes(t, value, mask, [&](int k) { return lane_address(buffer, inst.operands[1], k); });
   b_.CreateMaskedScatter(value, addresses(buffer, inst.operands[1]), align_of(t), mask);
 }
 
@@ -194,7 +226,10 @@ Value* Emitter::atomic(const ssa::Inst& inst) {
   const auto one = [&](Value* x, Value* at, Value* allowed) -> Value* {
     Value* pointer = b_.CreateGEP(memory_element(t), buffers_[inst.imm], at);
     if (isa_.groups) {
-      const auto access = [&] { return b_.CreateAtomicRMW(op, pointer, x, align_of(t), llvm::AtomicOrdering::Monotonic); };
+      const auto access = [&]() -> Value* {
+        if (isa_.spirv && is_float(t)) return add_by_exchange(pointer, x);
+        return b_.CreateAtomicRMW(op, pointer, x, align_of(t), llvm::AtomicOrdering::Monotonic);
+      };
       return all_true(allowed) ? access() : only_if(allowed, x->getType(), access);
     }
     Value* old = b_.CreateAtomicRMW(op, slot_unless(allowed, pointer, sink_slot_), x, align_of(t),

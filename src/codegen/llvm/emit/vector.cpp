@@ -29,6 +29,16 @@ Value* Emitter::interleave(Value* a, Value* b, int lanes, int half) {
   return b_.CreateShuffleVector(a, b, from);
 }
 
+Value* Emitter::reduce_bools(bool all, Value* x) {
+  if (!isa_.spirv) return all ? b_.CreateAndReduce(x) : b_.CreateOrReduce(x);
+  Value* result = b_.CreateExtractElement(x, std::uint64_t{0});  // LLVM would make a word of them, which SPIR-V has not
+  for (unsigned k = 1; k < llvm::cast<llvm::FixedVectorType>(x->getType())->getNumElements(); ++k) {
+    Value* lane = b_.CreateExtractElement(x, std::uint64_t{k});
+    result = all ? b_.CreateAnd(result, lane) : b_.CreateOr(result, lane);
+  }
+  return result;
+}
+
 // The upper half onto the lower, which keeps the middle lane of an odd count: the interpreter's order.
 Value* Emitter::reduce(Op op, const ssa::Type& t, Value* x) {
   const ScalarOp combine = [&] {
@@ -42,7 +52,7 @@ Value* Emitter::reduce(Op op, const ssa::Type& t, Value* x) {
     }
   }();
   if (t.rank == 0) return x;
-  if (is_bool(t.dtype)) return combine == ScalarOp::And ? b_.CreateAndReduce(x) : b_.CreateOrReduce(x);
+  if (is_bool(t.dtype)) return reduce_bools(combine == ScalarOp::And, x);
   const bool narrow_float = is_float(t.dtype) && bits(t.dtype) == 16;
   const DType wide = narrow_float ? DType::F32 : t.dtype;
   x = widen(x, t.dtype);
