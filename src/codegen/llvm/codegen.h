@@ -57,8 +57,9 @@ Result<std::string> emit_assembly(std::span<const Entry> entries, const TargetDe
 Result<std::string> ptx(std::span<const kernel::Function> kernels, const Machine& machine);
 // The same as SPIR-V for OpenCL devices: a module's words, and its listing. Parameters are those of the OpenCL text
 // (codegen/text/text.h).
-Result<std::string> spirv(std::span<const kernel::Function> kernels);
-Result<std::string> spirv_text(std::span<const kernel::Function> kernels);
+// Where threads shuffle on the machine, a subgroup is asked to be a warp.
+Result<std::string> spirv(std::span<const kernel::Function> kernels, const Machine& machine);
+Result<std::string> spirv_text(std::span<const kernel::Function> kernels, const Machine& machine);
 // May be called from several threads at once.
 Result<Object> compile_object(std::span<const Entry> entries, const TargetDesc& target, const Options& options = {});
 

@@ -59,6 +59,7 @@ Isa isa_of(const llvm::TargetMachine& machine, const TargetDesc& target) {
   }
   if (machine.getTargetTriple().isNVPTX()) isa.groups = isa.fma = isa.f16c = isa.nan_max = true;
   if (machine.getTargetTriple().isSPIRV()) isa.groups = isa.spirv = isa.fma = isa.f16c = isa.vector_divide = true;
+  isa.shuffles = target.machine.has_shuffle;
   if (!machine.getTargetTriple().isX86()) return isa;
   isa.avx512 = subtarget.checkFeatures("+avx512f,+avx512vl,+avx512dq,+avx512bw");
   isa.fma = subtarget.checkFeatures("+fma") || isa.avx512;
@@ -169,11 +170,13 @@ Result<std::string> ptx(std::span<const kernel::Function> kernels, const Machine
 namespace {
 
 // Until blocks and other things are told apart (spirv.h): memory is then at other addresses.
-Result<std::string> spirv_as(std::span<const kernel::Function> kernels, llvm::CodeGenFileType kind) {
+Result<std::string> spirv_as(std::span<const kernel::Function> kernels, Machine machine, llvm::CodeGenFileType kind) {
   std::vector<Entry> entries;
   for (const kernel::Function& kernel : kernels) entries.push_back({&kernel, kernel.name});
-  Machine machine;
-  machine.arch = "spirv64";
+  machine.arch = "spirv64";  // whatever the device is
+  machine.features.clear();
+  TargetDesc target = target_for(machine);
+  if (machine.has_shuffle) target.triple = "spirv64v1.3-unknown-unknown";  // 1.2 knows no shuffles
   Options options;
   options.verify = true;
   static std::mutex one_at_a_time;  // the table is one for all threads
@@ -182,7 +185,7 @@ Result<std::string> spirv_as(std::span<const kernel::Function> kernels, llvm::Co
   std::vector<std::unique_ptr<Unit>> kept;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     Unit& unit = *kept.emplace_back(std::make_unique<Unit>());
-    WEFT_TRY(unit.emit(entries, target_for(machine), options));
+    WEFT_TRY(unit.emit(entries, target, options));
     std::string code = unit.run_codegen(kind);
     if (kind == llvm::CodeGenFileType::ObjectFile ? mend_blocks(code) : ids_are_unique(code)) return code;
   }
@@ -191,11 +194,13 @@ Result<std::string> spirv_as(std::span<const kernel::Function> kernels, llvm::Co
 
 }  // namespace
 
-Result<std::string> spirv_text(std::span<const kernel::Function> kernels) {
-  return spirv_as(kernels, llvm::CodeGenFileType::AssemblyFile);
+Result<std::string> spirv_text(std::span<const kernel::Function> kernels, const Machine& machine) {
+  return spirv_as(kernels, machine, llvm::CodeGenFileType::AssemblyFile);
 }
 
-Result<std::string> spirv(std::span<const kernel::Function> kernels) { return spirv_as(kernels, llvm::CodeGenFileType::ObjectFile); }
+Result<std::string> spirv(std::span<const kernel::Function> kernels, const Machine& machine) {
+  return spirv_as(kernels, machine, llvm::CodeGenFileType::ObjectFile);
+}
 
 Result<Object> compile_object(std::span<const Entry> entries, const TargetDesc& target, const Options& options) {
   Timing timing;

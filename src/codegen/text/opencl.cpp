@@ -111,8 +111,22 @@ WEFT_ATOMIC(atom_, min, ulong, u64)
 #endif
 )";
 
+// Lane by lane: the unit's function is of one word.
+constexpr const char* kByteDots = R"(#define WEFT_DOT4(T) \
+  T __attribute__((overloadable)) weft_dot4(T a, T b, T c) { return (T)(weft_dot4(a.lo, b.lo, c.lo), weft_dot4(a.hi, b.hi, c.hi)); }
+int __attribute__((overloadable)) weft_dot4(int a, int b, int c) {
+  return as_int(as_uint(c) + as_uint(dot_4x8packed_us_int(as_uint(a), as_uint(b))));
+}
+WEFT_DOT4(int2)
+WEFT_DOT4(int4)
+WEFT_DOT4(int8)
+WEFT_DOT4(int16)
+)";
+
 class OpenCl final : public text::Dialect {
  public:
+  explicit OpenCl(const OpenClFeatures& features) : features_(features) {}
+
   int max_width() const override { return 16; }
   std::span<const Spelling> spellings() const override { return kTable; }
   bool supports(DType t) const override {
@@ -192,6 +206,7 @@ class OpenCl final : public text::Dialect {
   }
 
   const char* dot4() const override {
+    if (features_.byte_dots) return "weft_dot4($0, $1, $2)";
     return "as_$T($u2 + as_$U(($0 & 255) * (($1 << 24) >> 24) + (($0 >> 8) & 255) * (($1 << 16) >> 24)"
            " + (($0 >> 16) & 255) * (($1 << 8) >> 24) + (($0 >> 24) & 255) * ($1 >> 24)))";
   }
@@ -221,9 +236,11 @@ class OpenCl final : public text::Dialect {
     return fmt::format("weft_atomic_{}_{}({} + ({}), {})", how, name(t), buffer, index, value);
   }
 
-  std::string prelude() const override { return kPrelude; }
+  std::string prelude() const override { return std::string(kPrelude) + (features_.byte_dots ? kByteDots : ""); }
   std::string signature(const kernel::Function& f) const override {
-    std::string s = fmt::format("__kernel __attribute__((reqd_work_group_size({}, 1, 1))) void {}(", f.threads, opencl_name(f));
+    const bool has_warps = features_.shuffles && f.threads > 1;
+    std::string s = fmt::format("__kernel __attribute__((reqd_work_group_size({}, 1, 1))) {}void {}(", f.threads,
+                                has_warps ? fmt::format("__attribute__((intel_reqd_sub_group_size({}))) ", f.warp) : "", opencl_name(f));
     for (std::size_t i = 0; i < f.buffers.size(); ++i) {
       if (f.buffers[i].space == ssa::Space::Memory)
         s += fmt::format("{}* p{}, long at{}, ", pointee(f.buffers[i]), i, i);
@@ -248,6 +265,9 @@ class OpenCl final : public text::Dialect {
   std::string shared(const ssa::Buffer& b, const std::string& name) const override { return "__local " + on_chip(b, name); }
   std::string thread_id() const override { return "(long)get_local_id(0)"; }
   std::string barrier() const override { return "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"; }
+  std::string shuffle(DType, const std::string& x, const std::string& lane) const override {
+    return features_.shuffles ? fmt::format("sub_group_shuffle({}, (uint)({}))", x, lane) : "";
+  }
   std::string fail(std::int64_t code) const override { return fmt::format("*status = {};", code); }
 
  private:
@@ -257,6 +277,8 @@ class OpenCl final : public text::Dialect {
   std::string number(DType to, int width, const std::string& x) const {
     return fmt::format("convert_{}({})", type(to, width), x);
   }
+  const OpenClFeatures features_;
+
   // A conversion that exists for scalars only.
   std::string halves(const char* function, DType named, int width, const std::string& x,
                      DType to) const {
@@ -273,8 +295,8 @@ class OpenCl final : public text::Dialect {
 
 std::string opencl_name(const kernel::Function& function) { return "weft_" + function.name; }
 
-Result<std::string> print_opencl(std::span<const kernel::Function> functions) {
-  const OpenCl dialect;
+Result<std::string> print_opencl(std::span<const kernel::Function> functions, const OpenClFeatures& features) {
+  const OpenCl dialect(features);
   std::string text = dialect.prelude();
   for (const kernel::Function& function : functions) {
     kernel::Function f = function;

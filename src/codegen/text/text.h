@@ -10,8 +10,14 @@
 
 namespace weft::codegen {
 
-// OpenCL C 1.2. What the language has no type for is refused.
-Result<std::string> print_opencl(std::span<const kernel::Function> functions);
+// What a device has beyond OpenCL 1.2.
+struct OpenClFeatures {
+  bool shuffles = false;   // within a subgroup, whose size kernels ask for by Intel's attribute: a warp
+  bool byte_dots = false;  // cl_khr_integer_dot_product, in the language from OpenCL C 3.0 on
+};
+
+// OpenCL C 1.2, with the features given. What the language has no type for is refused.
+Result<std::string> print_opencl(std::span<const kernel::Function> functions, const OpenClFeatures& features = {});
 std::string opencl_name(const kernel::Function& function);  // weft_NAME: plain names may be builtins
 
 // WGSL: a module for each kernel, whose entry point is wgsl_name(). Programs of one thread start wgsl_group() at a time,

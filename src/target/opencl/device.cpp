@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace weft::target {
 namespace {
@@ -46,6 +47,21 @@ T number_of(const OpenCl& cl, cl_device_id device, cl_device_info what) {
   return value;
 }
 
+// Of the sizes that a kernel may ask for the largest up to what Intel's compiler has all its functions for.
+int subgroup_size(const OpenCl& cl, cl_device_id device) {
+  constexpr std::size_t kMost = 16;
+  constexpr cl_device_info kSizes = 0x4108;  // CL_DEVICE_SUB_GROUP_SIZES_INTEL
+  std::array<std::size_t, 16> sizes{};
+  std::size_t bytes = 0;
+  if (cl.GetDeviceInfo(device, kSizes, sizeof sizes, sizes.data(), &bytes) != CL_SUCCESS) return 0;
+  std::size_t best = 0;
+  for (std::size_t k = 0; k < bytes / sizeof(std::size_t); ++k) {
+    const bool power = sizes[k] > 1 && (sizes[k] & (sizes[k] - 1)) == 0;
+    if (power && sizes[k] <= kMost) best = std::max(best, sizes[k]);
+  }
+  return static_cast<int>(best);
+}
+
 }  // namespace
 
 OpenClFacts opencl_facts(const OpenCl& cl, cl_device_id device) {
@@ -54,9 +70,12 @@ OpenClFacts opencl_facts(const OpenCl& cl, cl_device_id device) {
   facts.compute_units = std::max(1, static_cast<int>(number_of<cl_uint>(cl, device, CL_DEVICE_MAX_COMPUTE_UNITS)));
   facts.float_lanes = std::clamp(static_cast<int>(number_of<cl_uint>(cl, device, CL_DEVICE_PREFERRED_VECTOR_WIDTH_FLOAT)), 4, 16);
   facts.is_cpu = (number_of<cl_device_type>(cl, device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
-  const std::string extensions = text_of(cl, device, CL_DEVICE_EXTENSIONS);
-  facts.has_f64 = extensions.find("cl_khr_fp64") != std::string::npos;
-  facts.has_f16 = extensions.find("cl_khr_fp16") != std::string::npos;
+  const std::string extensions = " " + text_of(cl, device, CL_DEVICE_EXTENSIONS) + " ";
+  const auto has = [&](const std::string& name) { return extensions.find(" " + name + " ") != std::string::npos; };
+  facts.has_f64 = has("cl_khr_fp64");
+  facts.has_f16 = has("cl_khr_fp16");
+  facts.has_byte_dots = has("cl_khr_integer_dot_product") && text_of(cl, device, CL_DEVICE_VERSION).starts_with("OpenCL 3");
+  if (has("cl_khr_subgroup_shuffle") && has("cl_intel_required_subgroup_size")) facts.warp = subgroup_size(cl, device);
   facts.has_spirv = cl.CreateProgramWithIL != nullptr && text_of(cl, device, CL_DEVICE_IL_VERSION).find("SPIR-V") != std::string::npos;
   facts.has_fma = (number_of<cl_device_fp_config>(cl, device, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_FMA) != 0;
   facts.group_items = std::max(1, static_cast<int>(number_of<std::size_t>(cl, device, CL_DEVICE_MAX_WORK_GROUP_SIZE)));
@@ -169,7 +188,7 @@ std::string OpenClDevice::build_log(cl_program program) const {
   return log;
 }
 
-Result<std::shared_ptr<const runtime::DeviceCode>> OpenClDevice::build(Code kind, const std::string& code, const std::vector<Kernel>& kernels) {
+Result<std::shared_ptr<const runtime::DeviceCode>> OpenClDevice::build(Code kind, const std::string& code, const std::vector<Kernel>& kernels) const {
   auto built = std::make_shared<BuiltCode>(cl_);
   cl_int status = CL_SUCCESS;
   if (kind == Code::Spirv) {
@@ -180,7 +199,8 @@ Result<std::shared_ptr<const runtime::DeviceCode>> OpenClDevice::build(Code kind
     built->program = cl_.CreateProgramWithSource(context_, 1, &text, nullptr, &status);
     if (status != CL_SUCCESS) return opencl_error("clCreateProgramWithSource", status);
   }
-  status = cl_.BuildProgram(built->program, 1, &device_, kind == Code::Text ? "-cl-std=CL1.2" : "", nullptr, nullptr);
+  const char* language = kind == Code::Spirv ? "" : facts_.has_byte_dots ? "-cl-std=CL3.0" : "-cl-std=CL1.2";
+  status = cl_.BuildProgram(built->program, 1, &device_, language, nullptr, nullptr);
   if (status != CL_SUCCESS) {
     return internal_error(fmt::format("the OpenCL compiler of '{}' refuses generated code:\n{}", facts_.name, build_log(built->program)));
   }

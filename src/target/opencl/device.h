@@ -18,6 +18,8 @@ struct OpenClFacts {
   bool has_f64 = false;
   bool has_f16 = false;           // half as a type, not only in memory
   bool has_spirv = false;
+  bool has_byte_dots = false;     // of four bytes by four, in OpenCL C 3.0
+  int warp = 0;                   // work items of a subgroup that kernels may ask for, which shuffle; 0: none
   bool has_fma = false;           // for f32, at full speed
   int group_items = 1;            // most work items in a group
   std::int64_t local_bytes = 0;   // that a group shares
@@ -44,7 +46,7 @@ class OpenClDevice final : public runtime::Device {
     int threads = 1;   // work items of a group
   };
   enum class Code : std::uint8_t { Text, Spirv };
-  Result<std::shared_ptr<const runtime::DeviceCode>> build(Code kind, const std::string& code, const std::vector<Kernel>& kernels);
+  Result<std::shared_ptr<const runtime::DeviceCode>> build(Code kind, const std::string& code, const std::vector<Kernel>& kernels) const;
 
  private:
   OpenClDevice(const OpenCl& cl, cl_device_id device, OpenClFacts facts) : cl_(cl), device_(device), facts_(std::move(facts)) {}

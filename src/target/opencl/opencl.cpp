@@ -23,7 +23,8 @@ Machine machine_of(const OpenClFacts& facts) {
   m.l2_bytes = std::max<std::int64_t>(m.l2_bytes, facts.cache_bytes / facts.compute_units);
   m.has_fma = facts.has_fma;
   m.group_threads = std::min(facts.group_items, kMostThreads);
-  m.warp_threads = std::min(kLikelyWarp, m.group_threads);
+  m.warp_threads = facts.warp > 0 ? facts.warp : std::min(kLikelyWarp, m.group_threads);
+  m.has_shuffle = facts.warp > 0;
   m.shared_bytes = facts.local_bytes;
   m.group_lanes = facts.is_cpu ? m.f32_lanes() : kLikelyLanes;
   m.rates.dispatch_us = kLaunchUs;
@@ -43,7 +44,7 @@ class OpenClTarget final : public Target {
   std::shared_ptr<runtime::Device> device() const override { return device_; }
 
   Result<std::string> print(std::span<const kernel::Function> kernels) const override {
-    return code_ == Code::Spirv ? codegen::spirv_text(kernels) : codegen::print_opencl(kernels);
+    return code_ == Code::Spirv ? codegen::spirv_text(kernels, machine_) : codegen::print_opencl(kernels, features());
   }
 
   Result<void> takes(const kernel::Function& f) const override {
@@ -58,7 +59,7 @@ class OpenClTarget final : public Target {
       WEFT_TRY(fits(f));
       listed.push_back({code_ == Code::Spirv ? f.name : codegen::opencl_name(f), f.threads});
     }
-    return device_->build(code_, WEFT_TRY(code_ == Code::Spirv ? codegen::spirv(kernels) : codegen::print_opencl(kernels)), listed);
+    return device_->build(code_, WEFT_TRY(code_ == Code::Spirv ? codegen::spirv(kernels, machine_) : codegen::print_opencl(kernels, features())), listed);
   }
 
   Result<std::shared_ptr<const Target>> with_code(std::string_view kind) const override {
@@ -69,6 +70,8 @@ class OpenClTarget final : public Target {
   }
 
  private:
+  codegen::OpenClFeatures features() const { return {device_->facts().warp > 0, device_->facts().has_byte_dots}; }
+
   Result<void> fits(const kernel::Function& f) const {
     for (const ssa::Type& t : f.types) {
       if (t.dtype == DType::F64 && !device_->facts().has_f64) return unsupported("dtype", "f64 on this OpenCL device").at(device_->name());

@@ -30,7 +30,7 @@ kernel::Function sums(int loops) {
   return b.finish();
 }
 
-std::string text_of(const kernel::Function& f) { return spirv_text(std::span(&f, 1)).value(); }
+std::string text_of(const kernel::Function& f) { return spirv_text(std::span(&f, 1), Machine()).value(); }
 
 Words words_of(const std::string& module) {
   Words words(module.size() / 4);
@@ -50,7 +50,7 @@ TEST(Spirv, EntriesAreKernelsThatContractNothing) {
 
 TEST(Spirv, ModulesAreOfVersion12) {
   const kernel::Function f = sums(0);
-  const Words words = words_of(spirv(std::span(&f, 1)).value());
+  const Words words = words_of(spirv(std::span(&f, 1), Machine()).value());
   ASSERT_GT(words.size(), 5u);
   EXPECT_EQ(words[0], 0x07230203u);
   EXPECT_EQ(words[1], 0x00010200u);
@@ -61,7 +61,7 @@ TEST(Spirv, ManyModulesOfOneProcess) {
   for (int round = 0; round < 60; ++round) {
     const kernel::Function f = sums(round % 7);
     EXPECT_TRUE(ids_are_unique(text_of(f))) << round;
-    std::string module = spirv(std::span(&f, 1)).value();
+    std::string module = spirv(std::span(&f, 1), Machine()).value();
     EXPECT_TRUE(mend_blocks(module)) << round;  // each block has one id, and is known wherever it is named
   }
 }

@@ -30,7 +30,7 @@ class Expanding final : public target::Target {
   Result<std::string> print(std::span<const kernel::Function> kernels) const override { return to_->print(WEFT_TRY(expanded(kernels))); }
   Result<std::shared_ptr<const runtime::DeviceCode>> build(std::span<const kernel::Function> kernels) const override {
     const std::vector<kernel::Function> copies = WEFT_TRY(expanded(kernels));
-    WEFT_TRY(validate(WEFT_TRY(spirv(copies))));
+    WEFT_TRY(validate(WEFT_TRY(spirv(copies, to_->machine()))));
     return to_->build(copies);
   }
 

@@ -39,6 +39,7 @@ struct Isa {
   bool vector_divide = false;  // of integers
   bool groups = false;  // a kernel of a grid of groups of threads, in address spaces
   bool spirv = false;   // ... as SPIR-V has them, else as NVPTX
+  bool shuffles = false;  // in SPIR-V: within subgroups, which are asked to be warps
   int sve_bits = 0;     // of the scalable vectors of AArch64, exactly; 0: not used
   bool x86 = false;     // SSE2 at least
   bool avx2 = false;
@@ -79,7 +80,8 @@ class Emitter {
 
   // spirv.cpp: the same in SPIR-V
   void open_spirv_frame(const std::string& symbol);
-  llvm::Value* call_builtin(const char* name, llvm::Type* result, llvm::Value* argument);
+  llvm::Value* call_builtin(const std::string& name, llvm::Type* result, const std::vector<llvm::Value*>& arguments);
+  llvm::Value* shuffle_subgroup(llvm::Value* x, llvm::Value* lane);
   llvm::Value* add_by_exchange(llvm::Value* pointer, llvm::Value* x);
 
   // units.cpp

@@ -99,12 +99,13 @@ Result<void> Emitter::run_group(const std::string& symbol) {
 
 void Emitter::barrier() {
   constexpr unsigned kLocalFence = 1;
-  if (isa_.spirv) return void(call_builtin("_Z7barrierj", b_.getVoidTy(), b_.getInt32(kLocalFence)));
+  if (isa_.spirv) return void(call_builtin("_Z7barrierj", b_.getVoidTy(), {b_.getInt32(kLocalFence)}));
   b_.CreateIntrinsic(b_.getVoidTy(), Intrinsic::nvvm_barrier_cta_sync_aligned_all, {b_.getInt32(0)});
 }
 
 // In words of 32 bits.
 Value* Emitter::shuffle(const ssa::Type& t, Value* x, Value* lane) {
+  if (isa_.spirv) return isa_.shuffles ? shuffle_subgroup(x, lane) : nullptr;
   llvm::Type* own = type(t);
   const unsigned width = own->getScalarSizeInBits();
   const auto word = [&](Value* w) {

@@ -3,7 +3,11 @@
 //
 // Parameters, the same as of the OpenCL text: for each Memory buffer a pointer and the byte where it starts there, the
 // sizes, the same pair for the status word.
+#include <algorithm>
+
+#include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Metadata.h>
 #include <llvm/IR/Module.h>
 
 #include "codegen/llvm/emit/emitter.h"
@@ -24,6 +28,13 @@ void Emitter::open_spirv_frame(const std::string& symbol) {
   parameters.insert(parameters.end(), static_cast<std::size_t>(f_.sizes), i64);
   add_span();
   open_kernel(symbol, parameters, llvm::CallingConv::SPIR_KERNEL);
+  const auto set = [&](const char* what, std::vector<int> numbers) {
+    std::vector<llvm::Metadata*> operands;
+    for (int n : numbers) operands.push_back(llvm::ConstantAsMetadata::get(b_.getInt32(n)));
+    fn_->setMetadata(what, llvm::MDNode::get(module_.getContext(), operands));
+  };
+  set("reqd_work_group_size", {f_.threads, 1, 1});
+  if (isa_.shuffles && f_.threads > 1) set("intel_reqd_sub_group_size", {f_.warp});
   unsigned next = 0;
   const auto span = [&] {
     Value* memory = fn_->getArg(next++);
@@ -35,18 +46,29 @@ void Emitter::open_spirv_frame(const std::string& symbol) {
   for (int i = 0; i < f_.sizes; ++i) sizes_.push_back(fn_->getArg(next++));
   status_ = span();
   constexpr unsigned kFirstAxis = 0;
-  program_ = call_builtin("_Z12get_group_idj", i64, b_.getInt32(kFirstAxis));
-  thread_ = call_builtin("_Z12get_local_idj", i64, b_.getInt32(kFirstAxis));
+  program_ = call_builtin("_Z12get_group_idj", i64, {b_.getInt32(kFirstAxis)});
+  thread_ = call_builtin("_Z12get_local_idj", i64, {b_.getInt32(kFirstAxis)});
 }
 
-Value* Emitter::call_builtin(const char* name, llvm::Type* result, Value* argument) {
-  auto callee = module_.getOrInsertFunction(name, llvm::FunctionType::get(result, {argument->getType()}, false));
+Value* Emitter::call_builtin(const std::string& name, llvm::Type* result, const std::vector<Value*>& arguments) {
+  std::vector<llvm::Type*> types;
+  for (Value* a : arguments) types.push_back(a->getType());
+  auto callee = module_.getOrInsertFunction(name, llvm::FunctionType::get(result, types, false));
   auto* function = llvm::cast<llvm::Function>(callee.getCallee());
   function->setCallingConv(llvm::CallingConv::SPIR_FUNC);
-  if (result->isVoidTy()) function->addFnAttr(llvm::Attribute::Convergent);
-  auto* call = b_.CreateCall(callee, {argument});
+  function->addFnAttr(llvm::Attribute::Convergent);
+  auto* call = b_.CreateCall(callee, arguments);
   call->setCallingConv(llvm::CallingConv::SPIR_FUNC);
   return call;
+}
+
+Value* Emitter::shuffle_subgroup(Value* x, Value* lane) {
+  const unsigned width = x->getType()->getScalarSizeInBits();
+  const char* type = width <= 8 ? "h" : width == 16 ? "t" : width == 32 ? "j" : "m";  // as C++ mangles unsigned ones
+  llvm::Type* word = b_.getIntNTy(std::max(8u, width));
+  Value* bits = b_.CreateZExt(b_.CreateBitCast(x, b_.getIntNTy(width)), word);
+  bits = call_builtin(std::string("_Z17sub_group_shuffle") + type + "j", word, {bits, b_.CreateTrunc(lane, b_.getInt32Ty())});
+  return b_.CreateBitCast(b_.CreateTrunc(bits, b_.getIntNTy(width)), x->getType());
 }
 
 // An atomic sum of floats, which only an extension has: until nobody else was in between.
