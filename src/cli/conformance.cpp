@@ -13,6 +13,7 @@
 #include "cli/model.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/sweep.h"
 #include "runtime/pool.h"
 
 namespace weft::cli {
@@ -21,6 +22,8 @@ namespace {
 struct ConformanceArguments {
   std::vector<std::string> folders;
   std::string csv, filter;
+  bool sweep = false;
+  int stride = 1;
   Judging judging;
   bool plain = false;
   Tolerance tolerance;
@@ -74,6 +77,13 @@ Result<int> conformance(ConformanceArguments& arguments) {
   WEFT_TRY(require_target(arguments.judging.target));
   arguments.judging.optimised = !arguments.plain;
   arguments.limits.memory = std::int64_t{arguments.memory_gib} << 30;
+  const int jobs = arguments.jobs > 0 ? arguments.jobs : runtime::decide_threads().threads;
+  if (arguments.sweep != arguments.folders.empty()) {
+    return usage_error(arguments.sweep ? "--sweep makes its own cases and takes no folder" : "a folder with cases is missing, or --sweep");
+  }
+  if (arguments.sweep) {
+    return run_sweep({arguments.judging, arguments.filter, arguments.csv, jobs, arguments.stride, arguments.limits});
+  }
   int skipped = 0;
   const std::vector<TestCase> cases = WEFT_TRY(collect(arguments, skipped));
   std::vector<Verdict> verdicts(cases.size());
@@ -90,7 +100,6 @@ Result<int> conformance(ConformanceArguments& arguments) {
     v.passed = outcome.finished && outcome.text == "passed";
     if (!v.passed) v.reason = one_line(outcome.finished && outcome.text.size() > 7 ? outcome.text.substr(7) : outcome.text);
   };
-  const int jobs = arguments.jobs > 0 ? arguments.jobs : runtime::decide_threads().threads;
   {
     Progress progress;
     run_isolated(static_cast<int>(cases.size()), jobs, arguments.limits, work, [&](int i, const Outcome& outcome) {
@@ -114,7 +123,9 @@ Result<int> conformance(ConformanceArguments& arguments) {
 
 Action add_conformance(CLI::App& app) {
   auto a = std::make_shared<ConformanceArguments>();
-  add_arguments(app, "folder", a->folders, "folders with cases, at any depth");
+  add_arguments(app, "folder", a->folders, "folders with cases, at any depth", false);
+  add_flag(app, "--sweep", a->sweep, "instead of a folder: every op, over dtypes and shapes, beside the interpreter");
+  add_option(app, "--stride", a->stride, "with --sweep: only every so many cases", {1, 1000000});
   add_target_option(app, a->judging.target, a->judging.code);
   add_cpu_option(app, a->judging.cpu);
   add_option(app, "--rtol", a->tolerance.rtol, "relative tolerance, unless the case has one");

@@ -38,8 +38,8 @@ void add_argument(CLI::App& app, const char* name, std::string& value, const cha
   app.add_option(name, value, doc)->required(required);
 }
 
-void add_arguments(CLI::App& app, const char* name, std::vector<std::string>& values, const char* doc) {
-  app.add_option(name, values, doc)->required();
+void add_arguments(CLI::App& app, const char* name, std::vector<std::string>& values, const char* doc, bool required) {
+  app.add_option(name, values, doc)->required(required);
 }
 
 }  // namespace weft::cli

@@ -26,6 +26,7 @@ void add_option(CLI::App& app, const char* name, double& value, const char* doc,
 void add_option(CLI::App& app, const char* name, int& value, const char* doc, Range<int> range);
 
 void add_argument(CLI::App& app, const char* name, std::string& value, const char* doc, bool required = true);
-void add_arguments(CLI::App& app, const char* name, std::vector<std::string>& values, const char* doc);  // one or more
+void add_arguments(CLI::App& app, const char* name, std::vector<std::string>& values, const char* doc,
+                   bool required = true);  // one or more
 
 }  // namespace weft::cli
