@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/wide.h"
 
 namespace weft {
 namespace {
@@ -130,14 +131,13 @@ std::optional<Combine> parse_combine(std::string_view name) {
 
 Scalar identity(Combine c, DType t) {
   if (!is_float(t)) return integer_identity(c, t);
-  constexpr double inf = std::numeric_limits<double>::infinity();
   switch (c) {
     case Combine::Prod:
       return {1, 0};
     case Combine::Max:
-      return {-inf, 0};
+      return {least<double>(t), 0};
     case Combine::Min:
-      return {inf, 0};
+      return {largest<double>(t), 0};
     default:
       return {0, 0};
   }

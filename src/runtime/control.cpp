@@ -53,7 +53,9 @@ class Stack {
 
   void copy(const Tensor& slice, std::int64_t at) {
     if (bits(dtype_) % 8 != 0) {  // elements share bytes
-      for (std::int64_t i = 0; i < slice.size(); ++i) storage_.set_i64(at + i, slice.i64(i));
+      for (std::int64_t i = 0; i < slice.size(); ++i) {
+        is_float(dtype_) ? storage_.set_f64(at + i, slice.f64(i)) : storage_.set_i64(at + i, slice.i64(i));
+      }
       return;
     }
     if (slice.byte_size() == 0) return;

@@ -74,7 +74,7 @@ void sweep_scatter(Op op, Cases& into) {
         const ValueId updates = make.input(t, updates_of(op, take));
         Attrs attrs = Attrs().set(Attr::Combine, std::string(combine));
         if (op == Op::ScatterElements) attrs.set(Attr::Axis, take.axis);
-        make.tolerance(is_float(t) ? 4 : 0).done(into, {make.b().node(op, {x, index, updates}, attrs)});
+        make.tolerance(is_float(t) ? 4 : 0, is_float(t) ? 16 * eps(t) : 0).done(into, {make.b().node(op, {x, index, updates}, attrs)});
       }
     }
   }

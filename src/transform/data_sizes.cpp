@@ -65,7 +65,7 @@ Values non_zero(const RewriteContext& c) {
   const Shape shape = b.shape(c.operands[0]);
   const Dim count = c.node.attrs.dims(Attr::Symbol)[0];
   ValueId flags = flat(b, c.operands[0]);
-  if (!is_bool(b.dtype(flags))) flags = b.binary(GOp::Ne, flags, b.like(flags, 0));
+  flags = b.cast(flags, DType::Bool);  // not a comparison: a dtype may have no zero
   ValueId rest = keep(b, flags, count).places;
   Values coordinates(shape.size());
   for (std::size_t d = shape.size(); d-- > 0;) {

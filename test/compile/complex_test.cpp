@@ -80,5 +80,13 @@ void check_all(DType t) {
 TEST(Complex, C64) { check_all<float>(DType::C64); }
 TEST(Complex, C128) { check_all<double>(DType::C128); }
 
+TEST(Complex, DividesByZeroAsC) {
+  Tensor x = Tensor::zeros(DType::C64, {4}).value(), y = Tensor::zeros(DType::C64, {4}).value();
+  const float tops[] = {1, 2, -1, 0, 0, 0, 3, -4}, zeros[] = {0, 0, -0.0F, 0, 0, -0.0F, -0.0F, -0.0F};
+  for (int i = 0; i < 8; ++i) static_cast<float*>(x.mutable_data())[i] = tops[i], static_cast<float*>(y.mutable_data())[i] = zeros[i];
+  check_complex<float>("graph @t(%0 \"x\": c64[n], %1 \"y\": c64[n]) -> (c64[n]) where n in 0.. {\n  %2 = div %0, %1 : c64[n]\n  return %2\n}",
+                       {{x, y}}, 0);
+}
+
 }  // namespace
 }  // namespace weft::compiler::testing

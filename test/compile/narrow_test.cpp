@@ -140,5 +140,18 @@ TEST(PackedIntegers, ArithmeticAndMovement) {
   }
 }
 
+// The end of the dtype's own range, not of the wider one that kernels compute with.
+TEST(NarrowFloats, LargestAndLeastOfNothing) {
+  for (DType t : {DType::F8E4M3FN, DType::F8E5M2, DType::F8E5M2FNUZ, DType::F8E8M0, DType::I4, DType::U4, DType::I2}) {
+    check(fmt::format(R"(graph @t(%0 "x": {0}[n, m]) -> ({0}[n], {0}[n], {0}[n, m]) where n in 0.., m in 0.. {{
+      %1 = reduce_max %0 {{axes=[1]}} : {0}[n]
+      %2 = reduce_min %0 {{axes=[1]}} : {0}[n]
+      %3 = cum_max %0 {{axis=1, exclusive=true, reverse=false}} : {0}[n, m]
+      return %1, %2, %3
+    }})", name(t)),
+          {{Tensor::zeros(t, {3, 0}).value()}, {Tensor::zeros(t, {3, 2}).value()}});
+  }
+}
+
 }  // namespace
 }  // namespace weft::compiler::testing

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """How many conformance cases pass on each target, and what fails there beyond the known gaps: docs/targets.md.
 
-    python test/conformance/targets.py --weft build/release/weft [--targets cpu,opencl,...] [--write]
+    python test/conformance/targets.py --weft build/release/weft [--targets cpu,opencl,...] [--only suites|sweep] [--write]
 
 The ONNX suite is that of the `onnx` package of this Python. A case counts as too slow when it ends by the time limit.
 """
 import argparse
+import collections
 import csv
 import datetime
 import pathlib
@@ -58,6 +59,53 @@ def line(target, suite, results, on_cpu):
     return f"| `{target}` | {suite} | {len(results) - len(failing)} | {len(failing)} | {slow} | {', '.join(own)} |"
 
 
+SWEEP = """
+## Every op
+
+`weft conformance --sweep --target T` on {date}: small graphs of every prim and composite over the dtypes that the op table allows and
+over shapes that are empty, of one element, odd, a vector's width and one beside it, and open, with NaN, infinities, zeros of both signs,
+extremes and subnormal numbers among the values, each beside the interpreter. On `ref` it is what the graph passes make of the graph
+that is interpreted. What is refused is an error of kind unsupported; it never counts as passed.
+
+| target | pass | unsupported | fail | failing |
+|---|---|---|---|---|
+"""
+
+
+def sweep(weft, target, stride):
+    """(case, result, reason) of every case."""
+    with tempfile.NamedTemporaryFile(suffix=".csv") as out:
+        done = subprocess.run([weft, "conformance", "--sweep", "--target", target, "--timeout", str(SECONDS.get(target, 60)), "--csv", out.name,
+                               "--stride", str(stride)], capture_output=True, text=True)
+        if done.returncode not in (0, 1):
+            sys.exit(done.stderr)
+        with open(out.name, newline="") as file:
+            return [(row["case"], row["result"], row["reason"]) for row in csv.DictReader(file)]
+
+
+def swept(weft, targets, stride):
+    text, refused = SWEEP.format(date=datetime.date.today()), []
+    for target in targets:
+        rows = sweep(weft, target, stride)
+        counts = collections.Counter(result for _, result, _ in rows)
+        failing = ", ".join(f"`{case}`" for case, result, _ in rows if result == "failed")
+        text += f"| `{target}` | {counts['passed']} | {counts['unsupported']} | {counts['failed']} | {failing} |\n"
+        print(text.splitlines()[-1], flush=True)
+        for reason, count in sorted(collections.Counter(reason for _, result, reason in rows if result == "unsupported").items()):
+            refused.append(f"| `{target}` | {count} | {reason} |")
+    return text + "\n| target | cases | unsupported because |\n|---|---|---|\n" + "\n".join(refused) + "\n"
+
+
+def section(title):
+    """What docs/targets.md says under this heading now."""
+    text = (ROOT / "docs/targets.md").read_text()
+    start = text.find("\n## " + title)
+    if start < 0:
+        return ""
+    end = text.find("\n## ", start + 1)
+    return text[start:end if end >= 0 else len(text)]
+
+
 def lines_taken():
     def count(files):
         return sum(len(path.read_text().splitlines()) for path in files)
@@ -81,17 +129,26 @@ def main():
     parser.add_argument("--weft", default=str(ROOT / "build/release/weft"))
     parser.add_argument("--targets", default=",".join(TARGETS))
     parser.add_argument("--write", action="store_true", help="write docs/targets.md")
+    parser.add_argument("--only", choices=["suites", "sweep"], help="the other part of docs/targets.md stays as it is")
+    parser.add_argument("--stride", type=int, default=1, help="of the sweep, only every so many cases")
     args = parser.parse_args()
-    text = HEAD.format(date=datetime.date.today(), cpu=cpu_name())
-    for suite, folders in suites().items():
-        on_cpu = run(args.weft, "cpu", folders)
-        for target in args.targets.split(","):
-            results = on_cpu if target == "cpu" else run(args.weft, target, folders)
-            text += line(target, suite, results, on_cpu) + "\n"
-            print(text.splitlines()[-1], flush=True)
+    targets = args.targets.split(",")
+    text = counted(args.weft, targets) if args.only != "sweep" else (ROOT / "docs/targets.md").read_text().split("\n## ")[0]
+    text += swept(args.weft, targets, args.stride) if args.only != "suites" else section("Every op")
     text += lines_taken()
     if args.write:
         (ROOT / "docs/targets.md").write_text(text)
+
+
+def counted(weft, targets):
+    text = HEAD.format(date=datetime.date.today(), cpu=cpu_name())
+    for suite, folders in suites().items():
+        on_cpu = run(weft, "cpu", folders)
+        for target in targets:
+            results = on_cpu if target == "cpu" else run(weft, target, folders)
+            text += line(target, suite, results, on_cpu) + "\n"
+            print(text.splitlines()[-1], flush=True)
+    return text
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ Val tanh(Val x);
 Val asinh(Val x);
 Val acosh(Val x);
 Val atanh(Val x);
-// trigonometric.cpp; f64 arguments above 2^45 lose accuracy
+// trigonometric.cpp
 Val sin(Val x);
 Val cos(Val x);
 Val tan(Val x);

@@ -14,8 +14,8 @@ Val remainder_of_magnitudes(Val x, Val y) {
   const ValueId most = b.constant_i64(narrow ? 6 : 42), one = b.constant_i64(1);
   const auto loop = b.begin_for(b.constant_i64(0), b.select(far.id, most, one), one, {a.id});
   const Val r{&b, loop.carried[0]};
-  const Val larger = d * 0x1p900;  // infinite when it cannot matter
-  const Val divisor = narrow ? d : select(abs(r) >= larger, larger, d);
+  const Val larger = d * 0x1p900, largest = larger * 0x1p900;  // infinite when they cannot matter
+  const Val divisor = narrow ? d : select(abs(r) >= largest, largest, select(abs(r) >= larger, larger, d));
   const Val next = fma(-trunc(r / divisor), divisor, r);
   const Val rest{&b, b.end_for({next.id})[0]};
   return select(rest < 0.0, rest + d, rest).cast(x.dtype());

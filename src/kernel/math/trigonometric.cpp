@@ -1,6 +1,9 @@
 // sin and cos on [-pi/4, pi/4] around the nearest multiple of pi/2. Reduction: three parts of pi/2
-// by fma (Cody and Waite); f32 beyond 1e5 multiplies by the bits of 2/pi that matter, as integers
-// (Payne and Hanek), in a branch.
+// by fma (Cody and Waite); f32 beyond 1e5 and f64 beyond 2^30 multiply by the bits of 2/pi that
+// matter, as integers (Payne and Hanek), in a branch.
+#include <array>
+#include <vector>
+
 #include "kernel/math/math.h"
 
 namespace weft::kernel::math {
@@ -21,8 +24,13 @@ ReducedAngle reduce_near(Val x) {
 }
 
 // A word of 32 zero bits, then 2/pi.
-constexpr std::int64_t kTwoOverPi[] = {0,          0xa2f9836e, 0x4e441529, 0xfc2757d1,
-                                       0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab};
+constexpr std::int64_t kTwoOverPi[] = {
+    0x00000000, 0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab,
+    0xdebbc561, 0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e, 0xe88235f5,
+    0x2ebb4484, 0xe99c7026, 0xb45f7e41, 0x3991d639, 0x835339f4, 0x9c845f8b, 0xbdf9283b, 0x1ff897ff,
+    0xde05980f, 0xef2f118b, 0x5a0a6d1f, 0x6d367ecf, 0x27cb09b7, 0x4f463f66, 0x9e5fea2d, 0x7527bac7,
+    0xebe5f17b, 0x3d0739f7, 0x8a5292ea, 0x6bfb5fb1, 0x1f8d5d08, 0x56033046,
+};
 
 ReducedAngle reduce_far(Val x) {
   const Val raw = bits_of(abs(x)).cast(DType::U64);
@@ -49,13 +57,51 @@ ReducedAngle reduce_far(Val x) {
   return {select(valid, select(negative, -r, r), __builtin_nan("")), select(negative, -q, q)};
 }
 
+// The 192 bits of the table from `position` on, which is not beyond the last of them, by words.
+std::array<Val, 6> window_at(Val position) {
+  const Val index = position >> 5, shift = position & 31;
+  std::vector<Val> w;
+  for (const std::int64_t word : kTwoOverPi) w.push_back(position.whole(word));
+  for (std::size_t step = 16; step > 0; step /= 2) {  // 7 words from the index on, a bit of it at a time
+    const Val moved = (index & static_cast<double>(step)) != 0.0;
+    std::vector<Val> next;
+    for (std::size_t k = 0; k < step - 1 + 7; ++k) next.push_back(select(moved, w[k + step], w[k]));
+    w = std::move(next);
+  }
+  const auto word = [&](int k) { return (((w[k] << 32) | w[k + 1]) << shift) >> 32; };
+  return {word(0), word(1), word(2), word(3), word(4), word(5)};
+}
+
+// As reduce_far(), of f64: the mantissa in two words, the product modulo 2^192, of which 128 bits are used.
+ReducedAngle reduce_far_wide(Val x) {
+  const Val raw = bits_of(abs(x)).cast(DType::U64);
+  const Val mask = raw.whole(0xffffffff);
+  const Val low = raw & mask, high = ((raw >> 32) & 0xfffff) | 0x100000;
+  const std::array<Val, 6> v = window_at((raw >> 52) - raw.whole(1045));
+  std::vector<Val> p, q;
+  for (const Val& word : v) p.push_back(low * word), q.push_back(high * word);
+  Val carry = (p[5] >> 32) + (p[4] & mask) + (q[5] & mask);
+  std::vector<Val> words;  // above the lowest two, the lowest first
+  for (int k = 3; k >= 0; --k) {
+    carry = (carry >> 32) + (p[k] & mask) + (p[k + 1] >> 32) + (q[k + 1] & mask) + (q[k + 2] >> 32);
+    words.push_back(carry & mask);
+  }
+  const Val turns = (words[3] << 32) | words[2], rest_low = (words[1] << 31) | (words[0] >> 1);
+  const Val quadrant = (turns + raw.whole(std::int64_t{1} << 61)) >> 62;
+  const Val rest = (turns - (quadrant << 62)).cast(DType::I64).cast(DType::F64);
+  const Val r = fma(rest_low.cast(DType::I64).cast(DType::F64), 0x1p-63, rest) * (1.5707963267948966 * 0x1p-62);
+  const Val q_signed = quadrant.cast(DType::I64);
+  const Val negative = x < 0.0;
+  const Val valid = abs(x) < __builtin_inf();
+  return {select(valid, select(negative, -r, r), __builtin_nan("")), select(negative, -q_signed, q_signed)};
+}
+
 ReducedAngle reduce_angle(Val x) {
   const ReducedAngle near = reduce_near(x);
-  if (x.wide()) return near;
   Builder& b = *x.b;
-  const Val far = abs(x) > 1e5;
+  const Val far = abs(x) > by_width(x, 1e5, 0x1p30);
   b.begin_if(b.reduce(Combine::Or, far.id), {near.r.type(), near.quadrant.type()});
-  const ReducedAngle large = reduce_far(x);
+  const ReducedAngle large = x.wide() ? reduce_far_wide(x) : reduce_far(x);
   const Val r = select(far, large.r, near.r), q = select(far, large.quadrant, near.quadrant);
   b.begin_else({r.id, q.id});
   const auto both = b.end_if({near.r.id, near.quadrant.id});

@@ -36,8 +36,11 @@ ExprId quotient(const Wide& w, Pair a, Pair b, int part) {
   ExprId by = w.scale(b.re, b.im);
   ExprId re = w.op(ScalarOp::Div, b.re, by), im = w.op(ScalarOp::Div, b.im, by);
   ExprId square = w.sum_of_products(re, re, im, im);
+  // By zero as C has it: each part by the real zero, an infinity of either sign or NaN.
+  ExprId none = w.g.scalar(ScalarOp::Eq, DType::Bool, {w.op(ScalarOp::Max, w.abs(b.re), w.abs(b.im)), w.g.constant(DType::F64, 0)});
+  ExprId by_zero = w.op(ScalarOp::Div, part == 0 ? a.re : a.im, b.re);
   ExprId top = part == 0 ? w.sum_of_products(a.re, re, a.im, im) : w.difference_of_products(a.im, re, a.re, im);
-  return w.op(ScalarOp::Div, w.op(ScalarOp::Div, top, square), by);
+  return w.g.scalar(ScalarOp::Select, DType::F64, {none, by_zero, w.op(ScalarOp::Div, w.op(ScalarOp::Div, top, square), by)});
 }
 
 ExprId magnitude(const Wide& w, Pair a) {

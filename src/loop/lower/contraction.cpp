@@ -207,7 +207,7 @@ Term window_term(Reader& r, const Node& node, const std::vector<ExprId>& at) {
   }
   term.value = r.read(node.operands[0], x_at, inside);
   if (inside >= 0) {
-    Scalar neutral = identity(term.combine, term.dtype);
+    Scalar neutral = identity(term.combine, r.graph().type(node.results[0]).dtype);
     ExprId outside = is_float(term.dtype) ? group.constant(term.dtype, neutral.f) : group.constant_i64(neutral.i, term.dtype);
     term.value = group.scalar(ScalarOp::Select, term.dtype, {inside, term.value, outside});
   }
@@ -290,7 +290,7 @@ std::vector<Step> emit_contraction(const EmitContext& context, const Unit& unit)
                                      : window_term(reader, seed, space.at);
   if (term.pairs) group.name += "_bf16";
   LocalId sum = group.add_local(term.dtype);
-  Scalar start = identity(term.combine, term.dtype);
+  Scalar start = identity(term.combine, g.type(seed.results[0]).dtype);
   ExprId init = is_float(term.dtype) ? group.constant(term.dtype, start.f) : group.constant_i64(start.i, term.dtype);
   std::vector<Stmt> updates{update_stmt(sum, term.combine, term.value)};
   for (std::size_t k = 1; k < unit.sum.dots.size(); ++k) {

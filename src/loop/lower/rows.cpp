@@ -93,7 +93,7 @@ class RowEmitter {
     bind_kept(inner.at);
     ExprId value = reader_.read(node.operands[0], merge(inner.at));
     LocalId local = group.add_local(t);
-    Scalar start = identity(combine, t);
+    Scalar start = identity(combine, g_.type(node.results[0]).dtype);
     body.push_back(local_stmt(local, is_float(t) ? group.constant(t, start.f) : group.constant_i64(start.i, t)));
     std::vector<Stmt> each;
     if (worth_keeping(node)) value = keep(each, node.operands[0], value, inner.at);

@@ -127,7 +127,7 @@ Step emit_cumulative(const EmitContext& context, const Node& node) {
   std::vector<ExprId> at = rows.at;
   at.insert(at.begin() + axis, k);
   LocalId sum = g.add_local(t);
-  Scalar start = identity(combine, t);
+  Scalar start = identity(combine, context.graph.type(node.results[0]).dtype);
   std::vector<Stmt> body{local_stmt(sum, is_float(t) ? g.constant(t, start.f) : g.constant_i64(start.i, t))};
   ExprId next = g.scalar(op, t, {g.local(sum), reader.read(node.operands[0], at)});
   Stmt store = store_stmt(reader.output(node.results[0]), at, reader.to_storage(node.results[0], g.local(sum)));
