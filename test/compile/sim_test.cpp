@@ -64,6 +64,18 @@ TEST(Sim, SizesOfAllKinds) {
   }
 }
 
+TEST(Sim, ScattersCombineNarrowFloats) {
+  const graph::Graph graph = parsed(R"(graph @t(%0 "x": f16[n, 3], %1 "at": i64[4, 1], %2 "y": f16[4, 3]) -> (f16[n, 3], f16[n, 3]) where n in 0..64 {
+    %3 = scatter_nd %0, %1, %2 {combine="add"} : f16[n, 3]
+    %4 = scatter_nd %0, %1, %2 {combine="max"} : f16[n, 3]
+    return %3, %4
+  })");
+  const auto exe = executable(graph, simulated());
+  std::mt19937 random(1);
+  const Tensors inputs{random_tensor(DType::F16, {5, 3}, random), i64({4, 1}, {0, -1, 0, 2}), random_tensor(DType::F16, {4, 3}, random)};
+  expect_same(run(*exe, inputs), graph::interpret(graph, inputs).value());
+}
+
 TEST(Sim, NothingIsWrongWithWhatIsNotBroken) {
   EXPECT_EQ(error_with([](kernel::Function&, ssa::Block&) {}), "");
 }

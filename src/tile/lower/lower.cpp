@@ -374,7 +374,11 @@ void Lowerer::store(const Stmt& s) {
     return forget({}, {s.id});
   }
   if (mask >= 0) mask = as(mask, b_.type(index));
-  if (s.combine != Combine::None) v = combined(s.combine, b_.load(buffer, index, mask), v);
+  if (s.combine != Combine::None) {
+    const DType stored = b_.type(v).dtype;
+    const DType computed = is_float(stored) && bits(stored) < 32 ? DType::F32 : stored;
+    v = b_.cast(combined(s.combine, b_.cast(b_.load(buffer, index, mask), computed), b_.cast(v, computed)), stored);
+  }
   b_.store(buffer, as(v, b_.type(index)), index, mask);
   forget({}, {s.id});
 }
