@@ -40,7 +40,7 @@ class Expanding final : public target::Target {
     if (std::system("spirv-val --version > /dev/null 2>&1") != 0) return {};
     const std::string path = testing::TempDir() + "weft_kernel.spv";
     std::ofstream(path, std::ios::binary) << module;
-    if (std::system(("spirv-val --target-env spv1.2 " + path).c_str()) == 0) return {};
+    if (std::system(("spirv-val --target-env spv1.3 " + path).c_str()) == 0) return {};
     return internal_error("spirv-val refuses " + path);
   }
 
