@@ -36,13 +36,14 @@ const std::map<Op, Binary>& binary() {
 
 class Expander {
  public:
-  explicit Expander(const Function& f) : f_(f), b_(f.name), map_(f.types.size(), -1) {
+  explicit Expander(const Function& f) : f_(f), b_(f.name), map_(f.types.size(), -1), defs_(f.types.size()), homes_(f.types.size()), uses_(f.types.size()), in_sums_(f.types.size()) {
     for (const ssa::Buffer& buffer : f.buffers) b_.add_buffer(buffer);
     for (int i = 0; i < f.sizes; ++i) b_.add_size();
     b_.function().threads = f.threads, b_.function().warp = f.warp;
   }
 
   Result<Function> run() {
+    find_sums(f_.body);
     WEFT_TRY(block(f_.body));
     return b_.finish();
   }
@@ -57,6 +58,38 @@ class Expander {
     for (std::size_t i = 0; i < from.size(); ++i) map_[from[i]] = to[i];
   }
 
+  // ---- 1 + erf(x), which GELU is made of ----
+
+  // Notes what defines each value and where, and counts uses: all of them, and those in the same block that add one.
+  void find_sums(const ssa::Block& b) {
+    for (const ssa::Inst& i : b.insts) {
+      for (ValueId v : i.results) defs_[v] = &i, homes_[v] = &b;
+      for (ValueId v : i.operands) ++uses_[v];
+      if (const ValueId v = erf_plus_one(i); v >= 0 && homes_[v] == &b) ++in_sums_[v];
+      for (const ssa::Block& region : i.regions) find_sums(region);
+    }
+    for (ValueId v : b.yields) ++uses_[v];
+  }
+
+  bool is_one(ValueId v) const {
+    const ssa::Inst* i = defs_[v];
+    if (i && static_cast<Op>(i->op) == Op::Splat) i = defs_[i->operands[0]];
+    return i && static_cast<Op>(i->op) == Op::Const && i->fimm == 1;
+  }
+
+  // The result of erf that the instruction adds one to, or -1.
+  ValueId erf_plus_one(const ssa::Inst& i) const {
+    if (static_cast<Op>(i.op) != Op::Add || f_.type(i.results[0]).dtype != DType::F32) return -1;
+    for (int k = 0; k < 2; ++k) {
+      const ssa::Inst* erf = defs_[i.operands[k]];
+      if (erf && static_cast<Op>(erf->op) == Op::Erf && is_one(i.operands[1 - k])) return i.operands[k];
+    }
+    return -1;
+  }
+
+  // Whether nothing else needs the result.
+  bool only_in_sums(ValueId erf) const { return erf >= 0 && in_sums_[erf] > 0 && in_sums_[erf] == uses_[erf]; }
+
   Result<void> block(const ssa::Block& b) {
     for (const ssa::Inst& i : b.insts) WEFT_TRY(inst(i));
     return {};
@@ -66,6 +99,11 @@ class Expander {
     const Op op = static_cast<Op>(i.op);
     if (op == Op::For) return loop(i);
     if (op == Op::If) return branch(i);
+    if (op == Op::Erf && only_in_sums(i.results[0])) return {};
+    if (const ValueId erf = erf_plus_one(i); only_in_sums(erf)) {
+      map_[i.results[0]] = math::one_plus_erf({&b_, map_[defs_[erf]->operands[0]]}).id;
+      return {};
+    }
     const std::vector<ValueId> x = mapped(i.operands);
     if (const auto s = as_scalar(op)) {
       map_[i.results[0]] = WEFT_TRY(scalar(*s, x, f_.type(i.results[0])));
@@ -117,6 +155,9 @@ class Expander {
   const Function& f_;
   Builder b_;
   std::vector<ValueId> map_;
+  std::vector<const ssa::Inst*> defs_;   // by value; of arguments of regions: null
+  std::vector<const ssa::Block*> homes_;
+  std::vector<int> uses_, in_sums_;
 };
 
 }  // namespace

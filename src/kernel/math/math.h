@@ -46,6 +46,7 @@ Val atan(Val x);
 Val atan2(Val y, Val x);
 // error_function.cpp
 Val erf(Val x);
+Val one_plus_erf(Val x);  // of f32
 // power.cpp
 Val pow(Val x, Val y);          // floats, with IEEE's special cases
 Val integer_pow(Val x, Val y);  // by squaring, wraps
