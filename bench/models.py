@@ -167,15 +167,17 @@ def summary(results, args):
             f"- Compiling takes {compiling[len(compiling) // 2]:.0f} ms in the median, {compiling[-1]:.0f} ms at most.\n")
 
 
-def write(results, args):
-    def replace(path, marker, new):
-        before, after = path.read_text().split(f"<!-- {marker} -->\n")[::2]
-        path.write_text(f"{before}<!-- {marker} -->\n{new}<!-- {marker} -->\n{after}")
+def replace_part(path, marker, new):
+    """What stands between the two comments that name the marker."""
+    before, after = path.read_text().split(f"<!-- {marker} -->\n")[::2]
+    path.write_text(f"{before}<!-- {marker} -->\n{new}<!-- {marker} -->\n{after}")
 
+
+def write(results, args):
     told = summary(results, args)
-    replace(ROOT / "docs/models.md", "table", told + "\n" + "\n".join([HEADER, *map(row, results)]) + "\n")
+    replace_part(ROOT / "docs/models.md", "table", told + "\n" + "\n".join([HEADER, *map(row, results)]) + "\n")
     if not args.names:
-        replace(ROOT / "README.md", "measured", told)
+        replace_part(ROOT / "README.md", "measured", told)
 
 
 def main():

@@ -1,5 +1,6 @@
 #include "compile/compile.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "base/knobs.h"
@@ -44,6 +45,14 @@ std::vector<StageTime> stage_times(const Report& r) {
 }
 
 namespace {
+
+// A plan without any is run as if there were no device.
+bool has_device_launch(const runtime::Plan& plan) {
+  return std::any_of(plan.steps.begin(), plan.steps.end(), [](const runtime::PlanStep& step) {
+    const auto* launch = std::get_if<runtime::Launch>(&step);
+    return launch && launch->on_device;
+  });
+}
 
 // Machine code and packed constants, on all threads.
 Result<void> run_shared(const PlanContext& context, Report& report) {
@@ -105,7 +114,7 @@ Result<void> build(const graph::Graph& graph, const Options& options, Compiled& 
   }
   for (const auto& plan : context.plans) {
     if (here) plan->kernels = here->entries(), plan->code = here->code();
-    if (!device) continue;
+    if (!device || !has_device_launch(*plan)) continue;
     plan->device = options.target->device();
     plan->device_kernels = device->entries();
     plan->device_code = device->device_code();
