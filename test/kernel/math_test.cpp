@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <bit>
 #include <limits>
 #include <random>
 
@@ -75,6 +76,69 @@ TEST(Math, F32IsAccurateOverTheWholeRange) {
     if (std::isnan(c.reference(-0.0))) continue;
     EXPECT_EQ(std::signbit(y[1]), std::signbit(c.reference(-0.0))) << info(c.op).name << " of -0";
   }
+}
+
+// erf(x / divisor) + 1, 1 on either side; divisor 0: erf(x) + 1.
+std::vector<float> one_plus_erf(const std::vector<float>& x, double divisor, bool left, int lanes, std::string* text = nullptr) {
+  Builder b("gelu");
+  const int in = b.add_buffer({DType::F32, ssa::Space::Memory, true, false, 0});
+  const int out = b.add_buffer({DType::F32, ssa::Space::Memory, false, true, 0});
+  const ValueId at = b.mul(b.program_id(), b.constant_i64(std::max(lanes, 1)));
+  ValueId v = b.load(in, at, lanes);
+  if (divisor != 0) v = b.scalar(ScalarOp::Div, {v, b.constant_like(v, divisor)});
+  const ValueId erf = b.scalar(ScalarOp::Erf, {v}), one = b.constant_like(v, 1);
+  b.store(out, left ? b.add(one, erf) : b.add(erf, one), at);
+  Function f = b.finish();
+  EXPECT_TRUE(expand_math(f).ok());
+  EXPECT_TRUE(verify(f).ok());
+  if (text != nullptr) *text = ssa::print(f);
+  std::vector<float> from = x, to(x.size());
+  from.resize((x.size() + 15) / 16 * 16), to.resize(from.size());
+  const auto n = static_cast<std::int64_t>(from.size());
+  const auto r = interpret(f, std::vector<BufferView>{{from.data(), n}, {to.data(), n}}, {}, n / std::max(lanes, 1));
+  EXPECT_TRUE(r.ok()) << r.error().what();
+  to.resize(x.size());
+  return to;
+}
+
+TEST(Math, ErfAndOneIsOneBranch) {
+  std::vector<float> x = sweep_f32(4000);
+  for (int i = -30000; i <= 30000; ++i) x.push_back(static_cast<float>(i) / 4096);
+  for (const std::uint32_t bits : {0x7f800001u, 0xffffffffu, 0x7fc00001u, 0x7fffffffu}) x.push_back(std::bit_cast<float>(bits));
+  for (const double divisor : {0.0, std::sqrt(2.0)}) {
+    for (const bool left : {false, true}) {
+      for (const int lanes : {0, 16}) {
+        std::string text;
+        const std::vector<float> y = one_plus_erf(x, divisor, left, lanes, &text);
+        EXPECT_THAT(text, testing::Not(testing::HasSubstr(" div ")));
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          const double at = divisor != 0 ? x[i] / static_cast<float>(divisor) : x[i];
+          if (std::isnan(x[i])) {
+            EXPECT_TRUE(std::isnan(y[i]));
+            continue;
+          }
+          EXPECT_LE(std::fabs(y[i] - std::erfc(-at)), 2.4e-7) << x[i];
+          EXPECT_TRUE(y[i] >= 0 && y[i] <= 2) << x[i];
+          if (at < -12) EXPECT_EQ(y[i], 0) << x[i];
+          if (at > 6) EXPECT_EQ(y[i], 2) << x[i];
+        }
+      }
+    }
+  }
+}
+
+TEST(Math, ErfUsedElsewhereStaysItself) {
+  Builder b("both");
+  const int in = b.add_buffer({DType::F32, ssa::Space::Memory, true, false, 0});
+  const int out = b.add_buffer({DType::F32, ssa::Space::Memory, false, true, 0});
+  const ValueId at = b.program_id();
+  const ValueId erf = b.scalar(ScalarOp::Erf, {b.load(in, at, 0)});
+  b.store(out, b.mul(erf, b.add(erf, b.constant_like(erf, 1))), at);
+  Function f = b.finish();
+  ASSERT_TRUE(expand_math(f).ok());
+  float x = 0.75F, y = 0;
+  ASSERT_TRUE(interpret(f, std::vector<BufferView>{{&x, 1}, {&y, 1}}, {}, 1).ok());
+  EXPECT_NEAR(y, std::erf(0.75) * (1 + std::erf(0.75)), 3e-7);
 }
 
 TEST(Math, F64IsAccurate) {

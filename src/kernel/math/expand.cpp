@@ -1,7 +1,9 @@
 // Rebuilds the function, with each transcendental instruction replaced by its family's expression.
 // Going through the builder shares constants and common parts (sin and cos of one argument reduce
 // it once), hoists and folds.
+#include <cmath>
 #include <map>
+#include <optional>
 
 #include "kernel/math/math.h"
 
@@ -71,10 +73,19 @@ class Expander {
     for (ValueId v : b.yields) ++uses_[v];
   }
 
-  bool is_one(ValueId v) const {
+  std::optional<double> constant(ValueId v) const {
     const ssa::Inst* i = defs_[v];
     if (i && static_cast<Op>(i->op) == Op::Splat) i = defs_[i->operands[0]];
-    return i && static_cast<Op>(i->op) == Op::Const && i->fimm == 1;
+    return i && static_cast<Op>(i->op) == Op::Const ? std::optional(i->fimm) : std::nullopt;
+  }
+
+  // v, where it is a quotient by a number the product with the reciprocal instead, which moves it by less than the sum's error.
+  Val product(ValueId v) {
+    const ssa::Inst* i = defs_[v];
+    const bool quotient = i && static_cast<Op>(i->op) == Op::Div;
+    const double by = quotient ? constant(i->operands[1]).value_or(0) : 0;
+    if (std::fabs(by) < 1e-9 || !(std::fabs(by) < 1e9)) return {&b_, map_[v]};
+    return Val{&b_, map_[i->operands[0]]} * (1 / by);
   }
 
   // The result of erf that the instruction adds one to, or -1.
@@ -82,7 +93,7 @@ class Expander {
     if (static_cast<Op>(i.op) != Op::Add || f_.type(i.results[0]).dtype != DType::F32) return -1;
     for (int k = 0; k < 2; ++k) {
       const ssa::Inst* erf = defs_[i.operands[k]];
-      if (erf && static_cast<Op>(erf->op) == Op::Erf && is_one(i.operands[1 - k])) return i.operands[k];
+      if (erf && static_cast<Op>(erf->op) == Op::Erf && constant(i.operands[1 - k]) == 1.0) return i.operands[k];
     }
     return -1;
   }
@@ -101,7 +112,7 @@ class Expander {
     if (op == Op::If) return branch(i);
     if (op == Op::Erf && only_in_sums(i.results[0])) return {};
     if (const ValueId erf = erf_plus_one(i); only_in_sums(erf)) {
-      map_[i.results[0]] = math::one_plus_erf({&b_, map_[defs_[erf]->operands[0]]}).id;
+      map_[i.results[0]] = math::one_plus_erf(product(defs_[erf]->operands[0])).id;
       return {};
     }
     const std::vector<ValueId> x = mapped(i.operands);

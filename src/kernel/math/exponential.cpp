@@ -54,15 +54,19 @@ Val exp_scaled(Val x, int power, const Val* low) {
   return ldexp(fraction, power == 0 ? e.n : e.n + e.n.whole(power));
 }
 
-Val exp2_product(Val x, double c) {
-  const double magic = 12582912.0;
-  const Val t = fma(x, c, magic);
-  const Val f = fma(x, c, -(t - magic));
+Val reduced_exp2(Val f) {
   const Val q = polynomial(f,
                            {0.6931472420692444, 0.24022233486175537, 0.05550308898091316,
                             0.009671908803284168, 0.0013407104415819049},
                            {});
-  return float_of(bits_of(fma(f, q, 1.0)) + (bits_of(t) << 23));
+  return fma(f, q, 1.0);
+}
+
+Val exp2_product(Val x, double c) {
+  const double magic = 12582912.0;
+  const Val t = fma(x, c, magic);
+  const Val f = fma(x, c, -(t - magic));
+  return float_of(bits_of(reduced_exp2(f)) + (bits_of(t) << 23));
 }
 
 Val exp(Val x) { return exp_scaled(x, 0); }

@@ -21,6 +21,7 @@ Val sigmoid(Val x);
 Val exp_scaled(Val x, int power, const Val* low = nullptr);  // exp(x + low) * 2^power
 Val exp2_product(
     Val x, double c);  // 2^(x c) of f32 with a normal result, to 2e-7: where it is a part of a sum
+Val reduced_exp2(Val f);  // 2^f of f32, |f| <= 1/2
 // logarithm.cpp
 Val log(Val x);
 Val log1p(Val x);
@@ -46,7 +47,7 @@ Val atan(Val x);
 Val atan2(Val y, Val x);
 // error_function.cpp
 Val erf(Val x);
-Val one_plus_erf(Val x);  // of f32
+Val one_plus_erf(Val x);  // of f32 to 2e-7: what GELU multiplies with, in two thirds of erf's instructions
 // power.cpp
 Val pow(Val x, Val y);          // floats, with IEEE's special cases
 Val integer_pow(Val x, Val y);  // by squaring, wraps
