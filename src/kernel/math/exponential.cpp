@@ -16,8 +16,9 @@ ReducedExponent reduce_exponent(Val x) {
   const double magic = by_width(x, kMagic, 6755399441055744.0);
   const Val t = fma(x, 1.4426950408889634, magic);
   const Val n = t - magic;
-  const Val r = fma(n, -by_width(x, 0.693147182464599609375, 0.6931471805599453), x);
-  return {fma(n, by_width(x, 1.9046542121259336e-09, -2.3190468138462996e-17), r),
+  // The high part of f64 times n is exact, also where fma rounds twice.
+  const Val r = fma(n, -by_width(x, 0.693147182464599609375, 0.6931471803691238), x);
+  return {fma(n, by_width(x, 1.9046542121259336e-09, -1.9082149292705877e-10), r),
           bits_of(t) - bits_of(x.like(magic)), t};
 }
 

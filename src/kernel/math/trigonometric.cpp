@@ -1,6 +1,7 @@
-// sin and cos on [-pi/4, pi/4] around the nearest multiple of pi/2. Reduction: three parts of pi/2
-// by fma (Cody and Waite); f32 beyond 1e5 and f64 beyond 2^30 multiply by the bits of 2/pi that
-// matter, as integers (Payne and Hanek), in a branch.
+// sin and cos on [-pi/4, pi/4] around the nearest multiple of pi/2. Reduction: parts of pi/2 (Cody and
+// Waite) of so few bits that their products are exact, also where fma rounds twice; f32 beyond 8192
+// and f64 beyond 2^22 multiply by the bits of 2/pi that matter, as integers (Payne and Hanek), in a
+// branch.
 #include <array>
 #include <vector>
 
@@ -17,9 +18,10 @@ ReducedAngle reduce_near(Val x) {
   const double magic = by_width(x, 12582912.0, 6755399441055744.0);
   const Val t = fma(x, 0.6366197723675814, magic);
   const Val n = t - magic;
-  Val r = fma(n, -by_width(x, 1.5707963705062866, 1.5707963267948966), x);
-  r = fma(n, -by_width(x, -4.371138828673793e-08, 6.123233995736766e-17), r);
-  r = fma(n, -by_width(x, -1.7151245100058819e-15, -1.4973849048591833e-33), r);
+  Val r = fma(n, -by_width(x, 1.5703125, 1.5707963267341256), x);
+  r = fma(n, -by_width(x, 0.0004837512969970703, 6.07710050359346e-11), r);
+  r = fma(n, -by_width(x, 7.549533620476723e-08, 2.912732056093356e-20), r);
+  if (!x.wide()) r = fma(n, -2.5633440682570896e-12, r);
   return {r, bits_of(t)};
 }
 
@@ -99,7 +101,7 @@ ReducedAngle reduce_far_wide(Val x) {
 ReducedAngle reduce_angle(Val x) {
   const ReducedAngle near = reduce_near(x);
   Builder& b = *x.b;
-  const Val far = abs(x) > by_width(x, 1e5, 0x1p30);
+  const Val far = abs(x) > by_width(x, 8192, 0x1p22);
   b.begin_if(b.reduce(Combine::Or, far.id), {near.r.type(), near.quadrant.type()});
   const ReducedAngle large = x.wide() ? reduce_far_wide(x) : reduce_far(x);
   const Val r = select(far, large.r, near.r), q = select(far, large.quadrant, near.quadrant);
