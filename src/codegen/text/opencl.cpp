@@ -83,7 +83,7 @@ ushort weft_to_f16(float x) { ushort r; vstore_half_rte(x, 0, (__private half*)&
 #define WEFT_ATOMIC_ADD(CAS, T, N, U) \
   T weft_atomic_add_##N(__global T* p, T x) { \
     volatile __global U* bits = (volatile __global U*)p; \
-    U expected, found = *bits; \
+    U expected, found = CAS(bits, 0, 0); /* an atomic read */ \
     do { expected = found; found = CAS(bits, expected, as_##U(as_##T(expected) + x)); } while (found != expected); \
     return as_##T(found); \
   }
