@@ -119,8 +119,8 @@ TEST(Math, ErfAndOneIsOneBranch) {
           }
           EXPECT_LE(std::fabs(y[i] - std::erfc(-at)), 2.4e-7) << x[i];
           EXPECT_TRUE(y[i] >= 0 && y[i] <= 2) << x[i];
-          if (at < -12) EXPECT_EQ(y[i], 0) << x[i];
-          if (at > 6) EXPECT_EQ(y[i], 2) << x[i];
+          if (at < -12) { EXPECT_EQ(y[i], 0) << x[i]; }
+          if (at > 6) { EXPECT_EQ(y[i], 2) << x[i]; }
         }
       }
     }
