@@ -5,7 +5,6 @@
 
 --write puts the table into docs/models.md. Exit 1 when an output disagrees (bench/models.py says what that is).
 """
-import argparse
 import datetime
 import math
 import pathlib
@@ -13,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from models import ROOT, cpu_name, disagreement, model_path, output_names, replace_part, run_peer, run_weft, zoo
+from models import arguments, cpu_name, disagreement, model_path, output_names, replace_part, ROOT, run_peer, run_weft, zoo
 
 
 def measure(name, args):
@@ -44,11 +43,7 @@ def cell(result, on_cpu):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*")
-    parser.add_argument("--weft", default=str(ROOT / "build/release/weft"))
-    parser.add_argument("--models", type=pathlib.Path, default=ROOT / ".deps/zoo")
-    parser.add_argument("--threads", type=int, default=2)
+    parser = arguments(__doc__)
     parser.add_argument("--targets", type=lambda text: text.split(","), default=["opencl", "opencl+cpu"])
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--write", action="store_true", help="put the table into docs/models.md")

@@ -180,12 +180,18 @@ def write(results, args):
         replace_part(ROOT / "README.md", "measured", told)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*")
+def arguments(doc, names=None):
+    """The parser of what all benches over models take."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("names", nargs="*", default=names or [])
     parser.add_argument("--weft", default=str(ROOT / "build/release/weft"))
     parser.add_argument("--models", type=pathlib.Path, default=ROOT / ".deps/zoo")
     parser.add_argument("--threads", type=int, default=2)
+    return parser
+
+
+def main():
+    parser = arguments(__doc__)
     parser.add_argument("--target", default="cpu")
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--write", action="store_true", help="put the figures into docs/models.md, and of all models into README.md")

@@ -16,7 +16,6 @@ result, of which a peer's import is a part that it cannot do without. Ratios: th
 (above 1 Weft is faster); Weft's cold start, warm start and memory over the first peer's (below 1 Weft needs less).
 --start-only leaves the time of a run out, which takes most of the minutes.
 """
-import argparse
 import csv
 import importlib.util
 import json
@@ -31,7 +30,7 @@ import time
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from models import ROOT, cpu_name, model_path, weft_arguments, zoo  # noqa: E402
+from models import arguments, cpu_name, model_path, ROOT, weft_arguments, zoo  # noqa: E402
 
 MEASURE = """
 import json, resource, sys, time
@@ -169,11 +168,7 @@ def geomean(values):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*")
-    parser.add_argument("--weft", default=str(ROOT / "build/release/weft"))
-    parser.add_argument("--models", type=pathlib.Path, default=ROOT / ".deps/zoo")
-    parser.add_argument("--threads", type=int, default=2)
+    parser = arguments(__doc__)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--peers", default="onnxruntime,openvino,torch,torch.compile", help=", ".join(PEERS))

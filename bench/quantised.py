@@ -10,7 +10,6 @@ quantised products, in f32 and with every rounding where the model has it. The r
 Weft's: above 1 Weft is faster. A peer agrees when it is no further off than --tolerance, or than twice Weft where bytes
 that round the other way grow on their way.
 """
-import argparse
 import importlib.util
 import pathlib
 import subprocess
@@ -20,7 +19,7 @@ import tempfile
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from models import ROOT, cpu_name, model_path, output_names, safe, weft_arguments, zoo  # noqa: E402
+from models import arguments, cpu_name, model_path, output_names, safe, weft_arguments, zoo  # noqa: E402
 from peers import PEERS, add_form, geomean, run_peer, run_weft_bench  # noqa: E402
 
 OWN = ["minilm_int8", "ddddocr_int8"]
@@ -113,11 +112,7 @@ def measure(name, peers, args):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", default=OWN + MADE)
-    parser.add_argument("--weft", default=str(ROOT / "build/release/weft"))
-    parser.add_argument("--models", type=pathlib.Path, default=ROOT / ".deps/zoo")
-    parser.add_argument("--threads", type=int, default=2)
+    parser = arguments(__doc__, OWN + MADE)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--rounds", type=int, default=2)
     add_form(parser)

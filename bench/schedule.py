@@ -7,7 +7,6 @@ Prints Spearman's rank correlation over all kernels and by kind, the geometric m
 kernels that are furthest from it. Measured is the least of several runs of the whole model, at the zoo's sizes, of
 one launch; kernels whose sizes only a run can tell are left out. `weft doctor --measure` first, or the model takes its default rates. --csv FILE keeps the figures.
 """
-import argparse
 import collections
 import csv
 import json
@@ -18,7 +17,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from models import ROOT, model_path, weft_arguments, zoo  # noqa: E402
+from models import arguments, model_path, weft_arguments, zoo  # noqa: E402
 
 
 def ranks(values):
@@ -84,11 +83,7 @@ def report(kernels, worst):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*")
-    parser.add_argument("--weft", default=str(ROOT / "build/release/weft"))
-    parser.add_argument("--models", type=pathlib.Path, default=ROOT / ".deps/zoo")
-    parser.add_argument("--threads", type=int, default=2)
+    parser = arguments(__doc__)
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--worst", type=int, default=15)
     parser.add_argument("--csv", type=pathlib.Path)
