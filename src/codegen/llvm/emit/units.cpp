@@ -93,8 +93,7 @@ void Emitter::wait_copies(const ssa::Inst& inst) {
 
 // exp(x) = 2^n 2^f with n = floor(x log2(e)), cut to -126 ... 126 without a comparison: the share of x log2(e) in that range is
 // saturated to 0 ... 1 (of NaN, 0) and rounded down into the low bits of a sum with 1.5 * 2^23. What n leaves is f, mostly in 0 ... 1, and
-// beyond that range what makes the product 0, subnormal, or infinite, or NaN. Two units in the last place or so, as the unit is
-// within 2^-22.5 of 2^f.
+// beyond that range what makes the product 0, subnormal, or infinite, or NaN. The unit is within 2^-22.5 of 2^f; two units in the last place at most.
 Value* Emitter::exp_f32(Value* x) {
   if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType())) {
     Value* all = llvm::PoisonValue::get(vector);
