@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "compile/clock.h"
-#include "kernel/math/expand.h"
+#include "kernel/math/math.h"
 #include "kernel/simd/lower.h"
 #include "kernel/simt/lower.h"
 
@@ -68,7 +68,7 @@ Result<kernel::Function> lower_program(const tile::Function& program, const Mach
   std::string how;
   kernel::Function function = WEFT_TRY(spread_out(program, machine, how));
   if (spread != nullptr) *spread = std::move(how);
-  WEFT_TRY(kernel::expand_math_for(function, machine));
+  WEFT_TRY(kernel::expand_math(function));
   function.name = name;
   ssa::eliminate_dead(function);
   return function;

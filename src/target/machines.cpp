@@ -31,7 +31,7 @@ constexpr double kLatency = 600;
 
 constexpr Row kRows[] = {
     {"opencl", "opencl", nullptr, 16, false, 0, 0, 32, 1, 1.0, 100, 12},
-    {"sm_80", "nvptx64", "ptx75", 108, true, 1024, 0, 48, 40, 1.41, 1555, 25},
+    {"sm_80", "nvptx64", "ptx70", 108, true, 1024, 0, 48, 40, 1.41, 1555, 25},
     {"sm_89", "nvptx64", "ptx84", 128, true, 512, 0, 48, 72, 2.5, 1000, 25},
     {"sm_90", "nvptx64", "ptx86", 132, true, 1024, 0, 48, 50, 1.8, 3350, 55},
     {"sm_90a", "nvptx64", "ptx86", 132, true, 1024, 2048, 48, 50, 1.8, 3350, 55},

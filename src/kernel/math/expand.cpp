@@ -1,8 +1,6 @@
 // Rebuilds the function, with each transcendental instruction replaced by its family's expression.
 // Going through the builder shares constants and common parts (sin and cos of one argument reduce
 // it once), hoists and folds.
-#include "kernel/math/expand.h"
-
 #include <cmath>
 #include <map>
 #include <optional>
@@ -40,8 +38,7 @@ const std::map<Op, Binary>& binary() {
 
 class Expander {
  public:
-  Expander(const Function& f, bool keeps_exp)
-      : f_(f), keeps_exp_(keeps_exp), b_(f.name), map_(f.types.size(), -1), defs_(f.types.size()), homes_(f.types.size()), uses_(f.types.size()), in_sums_(f.types.size()) {
+  explicit Expander(const Function& f) : f_(f), b_(f.name), map_(f.types.size(), -1), defs_(f.types.size()), homes_(f.types.size()), uses_(f.types.size()), in_sums_(f.types.size()) {
     for (const ssa::Buffer& buffer : f.buffers) b_.add_buffer(buffer);
     for (int i = 0; i < f.sizes; ++i) b_.add_size();
     b_.function().threads = f.threads, b_.function().warp = f.warp;
@@ -137,8 +134,7 @@ class Expander {
     if (op == ScalarOp::Pow && is_int(t)) return math::integer_pow({&b_, x[0]}, {&b_, x[1]}).id;
     const auto one = is_float(t) ? unary().find(own) : unary().end();
     const auto two = is_float(t) ? binary().find(own) : binary().end();
-    const bool kept = keeps_exp_ && op == ScalarOp::Exp && t == DType::F32;
-    if (kept || (one == unary().end() && two == binary().end())) return b_.scalar(op, x);
+    if (one == unary().end() && two == binary().end()) return b_.scalar(op, x);
     if (t != DType::F32 && t != DType::F64) {
       return unsupported("dtype", std::string(info(op).name) + " of " + name(t) + " in a kernel");
     }
@@ -168,7 +164,6 @@ class Expander {
   }
 
   const Function& f_;
-  bool keeps_exp_;
   Builder b_;
   std::vector<ValueId> map_;
   std::vector<const ssa::Inst*> defs_;   // by value; of arguments of regions: null
@@ -176,17 +171,13 @@ class Expander {
   std::vector<int> uses_, in_sums_;
 };
 
-Result<void> expand(Function& function, bool keeps_exp) {
-  Function expanded = WEFT_TRY(Expander(function, keeps_exp).run());
+}  // namespace
+
+Result<void> expand_math(Function& function) {
+  Function expanded = WEFT_TRY(Expander(function).run());
   ssa::eliminate_dead(expanded);
   function = std::move(expanded);
   return {};
 }
-
-}  // namespace
-
-Result<void> expand_math(Function& function) { return expand(function, false); }
-
-Result<void> expand_math_for(Function& function, const Machine& machine) { return expand(function, machine.arch == "nvptx64"); }
 
 }  // namespace weft::kernel

@@ -35,27 +35,6 @@ bool Lowering::never_negative(const Value& v) const {
   return std::all_of(v.rows.begin(), v.rows.end(), [&](const Sum& row) { return math_.facts(row).natural; });
 }
 
-// What varies in the innermost loop stands alone, so that the rest is made before it.
-ValueId Lowering::compare(ScalarOp op, const Sum& a, const Sum& b) {
-  const Sum apart = math_.sub(b, a);
-  const Facts known = math_.facts(apart);
-  Sum varying, fixed;
-  fixed.constant = apart.constant;
-  for (const Sum::Term& t : apart.terms) (math_.facts(Sum{{t}, 0}).depth == known.depth ? varying : fixed).terms.push_back(t);
-  if (loops_ == 0 || apart.is_constant() || !known.counted) return b_.scalar(op, {math_.value(a), math_.value(b)});
-  return b_.scalar(op, {math_.value(math_.scale(fixed, -1)), math_.value(varying)});
-}
-
-// Of what is the same along each row.
-std::optional<Value> Lowering::compare_rows(ScalarOp op, const std::vector<Value>& operands, const tile::Type& result) {
-  const auto uniform = [](const Value& v) { return v.is_index() && v.lane.is(0); };
-  if (!is_bool(result.dtype) || operands.size() != 2 || !uniform(operands[0]) || !uniform(operands[1])) return std::nullopt;
-  std::vector<ValueId> registers;
-  const int rows = std::max(operands[0].rows_held(), operands[1].rows_held());
-  for (int row = 0; row < rows; ++row) registers.push_back(compare(op, operands[0].row(row), operands[1].row(row)));
-  return registers_value(result, rows, true, std::move(registers));
-}
-
 // A comparison of columns with a limit that no vector straddles holds for whole vectors.
 std::optional<Value> Lowering::whole_runs(ScalarOp op, const Value& a, const Value& b, const tile::Type& result) {
   const bool order = op == ScalarOp::Lt || op == ScalarOp::Ge;
@@ -67,7 +46,8 @@ std::optional<Value> Lowering::whole_runs(ScalarOp op, const Value& a, const Val
     const Facts apart = math_.facts(math_.sub(b.row(row), a.row(row)));
     if (!apart.counted || apart.divisor % s.lanes != 0) return std::nullopt;
     for (int i = 0; i < s.count; ++i) {
-      registers.push_back(splat(compare(op, first_index(a, row, i), b.row(row)), s.lanes));
+      const ValueId first = math_.value(first_index(a, row, i));
+      registers.push_back(splat(b_.scalar(op, {first, math_.value(b.row(row))}), s.lanes));
     }
   }
   return registers_value(result, rows, false, std::move(registers));
@@ -88,42 +68,17 @@ std::optional<Value> Lowering::narrow_comparison(ScalarOp op, const Value& a, co
     limits.push_back(math_.sub(math_.sub(b.row(row), a.row(row)), math_.scale(own_column(s), lane.constant)));
     if (!math_.facts(limits.back()).counted) return std::nullopt;
   }
-  Value::Cut cut{op, lane.constant, {}};
-  const bool next = op == ScalarOp::Le || op == ScalarOp::Gt;  // than which it is less, or not
-  if (next) cut.op = op == ScalarOp::Le ? ScalarOp::Lt : ScalarOp::Ge;
-  for (const Sum& limit : limits) {
-    const ValueId whole = math_.value(next ? math_.add(limit, math_.constant(1)) : limit);
-    const ValueId above = b_.scalar(ScalarOp::Max, {whole, b_.constant_i64(-kMost)});
-    cut.limits.push_back(b_.cast(b_.scalar(ScalarOp::Min, {above, b_.constant_i64(kMost)}), DType::I32));
-  }
-  return cut_columns(std::move(cut), result);
-}
-
-Value Lowering::cut_columns(Value::Cut cut, const tile::Type& result) {
-  const Share s = share(result);
   std::vector<ValueId> registers;
-  for (const ValueId limit : cut.limits) {
+  for (const Sum& limit : limits) {
+    const ValueId above = b_.scalar(ScalarOp::Max, {math_.value(limit), b_.constant_i64(-kMost)});
+    const ValueId cut = splat(b_.cast(b_.scalar(ScalarOp::Min, {above, b_.constant_i64(kMost)}), DType::I32), s.lanes);
     for (int i = 0; i < s.count; ++i) {
       std::vector<ValueId> columns;
-      for (int k = 0; k < s.lanes; ++k) columns.push_back(b_.constant_i64((std::int64_t{i} * s.column_step + k) * cut.step, DType::I32));
-      registers.push_back(b_.scalar(cut.op, {assemble(columns), splat(limit, s.lanes)}));
+      for (int k = 0; k < s.lanes; ++k) columns.push_back(b_.constant_i64((std::int64_t{i} * s.column_step + k) * lane.constant, DType::I32));
+      registers.push_back(b_.scalar(op, {assemble(columns), cut}));
     }
   }
-  Value v = registers_value(result, static_cast<int>(cut.limits.size()), false, std::move(registers));
-  v.cut = std::move(cut);
-  return v;
-}
-
-// Both of two limits are one: the nearer.
-std::optional<Value> Lowering::both_cuts(const Value& a, const Value& b, const tile::Type& result) {
-  const auto order = [](const Value& v) { return v.cut && (v.cut->op == ScalarOp::Lt || v.cut->op == ScalarOp::Ge); };
-  if (!order(a) || !order(b) || a.cut->op != b.cut->op || a.cut->step != b.cut->step) return std::nullopt;
-  Value::Cut cut{a.cut->op, a.cut->step, {}};
-  const std::vector<ValueId>&x = a.cut->limits, &y = b.cut->limits;
-  for (std::size_t row = 0; row < std::max(x.size(), y.size()); ++row) {
-    cut.limits.push_back(b_.scalar(cut.op == ScalarOp::Lt ? ScalarOp::Min : ScalarOp::Max, {x[x.size() == 1 ? 0 : row], y[y.size() == 1 ? 0 : row]}));
-  }
-  return cut_columns(std::move(cut), result);
+  return registers_value(result, rows, false, std::move(registers));
 }
 
 Value Lowering::elementwise(const Inst& inst, ScalarOp op) {
@@ -144,10 +99,6 @@ Value Lowering::elementwise(ScalarOp op, std::vector<Value>& operands, const til
     if (auto runs = whole_runs(op, operands[0], operands[1], result)) return *std::move(runs);
     if (auto narrow = narrow_comparison(op, operands[0], operands[1], result)) return *std::move(narrow);
   }
-  if (op == ScalarOp::And && operands.size() == 2) {
-    if (auto cut = both_cuts(operands[0], operands[1], result)) return *std::move(cut);
-  }
-  if (auto rows = compare_rows(op, operands, result)) return *std::move(rows);
   const bool uniform = std::all_of(operands.begin(), operands.end(), [](const Value& v) { return v.uniform(); });
   int rows = 1;
   for (const Value& v : operands) rows = std::max(rows, v.rows_held());

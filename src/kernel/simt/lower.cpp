@@ -193,10 +193,7 @@ void Lowering::lower_for(const Inst& inst) {
   const Hazards::State before = hazards_.state();
   const std::optional<Pipeline> pipeline = plan_pipeline(inst);
   std::vector<ValueId> first = expand(inits);
-  if (pipeline) {
-    begin_pipeline(*pipeline, inst);
-    for (const int slot : {0, pipeline->stages - 1}) first.push_back(b_.constant_i64(slot, DType::I32));
-  }
+  if (pipeline) begin_pipeline(*pipeline, inst), first.push_back(b_.constant_i64(0));
   const auto loop = b_.begin_for(math_.value(lo), scalar_of(in(inst, 1)), math_.value(step), std::move(first));
   hazards_.enter_loop(body);
   ++loops_;
@@ -205,11 +202,10 @@ void Lowering::lower_for(const Inst& inst) {
   const Facts known{std::gcd(from.divisor, by.divisor), b_.depth(), from.counted && by.counted, from.natural && by.natural};
   values_[body.args[0]] = index_value(type(body.args[0]), {{math_.term(loop.iv, known)}, {}});
   define_expanded(carried, loop.carried);
-  const ValueId slot = pipeline ? *(loop.carried.end() - 2) : -1;
-  if (pipeline) advance_pipeline(*pipeline, inst, slot, loop.carried.back());
+  if (pipeline) advance_pipeline(*pipeline, inst, loop.carried.back());
   block(body);
   std::vector<ValueId> next = expand(body.yields);
-  if (pipeline) next.insert(next.end(), {slot_after(*pipeline, slot), slot});
+  if (pipeline) next.push_back(slot_after(*pipeline, loop.carried.back(), 1));
   define_expanded(inst.results, b_.end_for(std::move(next)));
   --loops_;
   if (pipeline) end_pipeline(*pipeline);

@@ -23,13 +23,6 @@ struct Value : Lines {  // the lines when it is an index
   bool one_row = false;               // all rows are alike, in all threads
   int stored_rows = 1;                // Registers
   std::vector<ValueId> registers;     // row-major
-  // Registers: a comparison of columns, step * (column less what the thread adds to it) by `op` with a limit of each row, of i32.
-  struct Cut {
-    ScalarOp op = ScalarOp::Lt;  // or Ge
-    std::int64_t step = 1;
-    std::vector<ValueId> limits;
-  };
-  std::optional<Cut> cut;
 
   bool is_index() const { return form == Form::Index; }
   bool uniform() const { return is_index() ? lane.is(0) : one_scalar; }
@@ -82,10 +75,6 @@ class Lowering {
   Value elementwise(const Inst& inst, ScalarOp op);
   Value elementwise(ScalarOp op, std::vector<Value>& operands, const tile::Type& result);
   bool never_negative(const Value& v) const;
-  Value cut_columns(Value::Cut cut, const tile::Type& result);
-  std::optional<Value> both_cuts(const Value& a, const Value& b, const tile::Type& result);
-  std::optional<Value> compare_rows(ScalarOp op, const std::vector<Value>& operands, const tile::Type& result);
-  ValueId compare(ScalarOp op, const Sum& a, const Sum& b);
   std::optional<Value> narrow_comparison(ScalarOp op, const Value& a, const Value& b, const tile::Type& result);
   std::optional<Value> whole_runs(ScalarOp op, const Value& a, const Value& b, const tile::Type& result);
   ValueId apply(ScalarOp op, const std::vector<ValueId>& args, DType result);
@@ -169,9 +158,8 @@ class Lowering {
   std::optional<Pipeline> plan_pipeline(const Inst& loop);
   void ask(const Pipeline& p, const Inst& loop, const Sum& iteration, ValueId slot);
   void begin_pipeline(const Pipeline& p, const Inst& loop);
-  void advance_pipeline(const Pipeline& p, const Inst& loop, ValueId slot, ValueId before);
-  ValueId slot_start(const Copy& copy, ValueId slot);
-  ValueId slot_after(const Pipeline& p, ValueId slot);
+  void advance_pipeline(const Pipeline& p, const Inst& loop, ValueId slot);
+  ValueId slot_after(const Pipeline& p, ValueId slot, int by);
   void end_pipeline(const Pipeline& p);
 
   // contract.cpp

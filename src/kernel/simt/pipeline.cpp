@@ -161,12 +161,12 @@ std::optional<Lowering::Pipeline> Lowering::plan_pipeline(const Inst& loop) {
 
 // Asks for the blocks of an iteration, if it runs.
 void Lowering::ask(const Pipeline& p, const Inst& loop, const Sum& iteration, ValueId slot) {
-  const ValueId runs = compare(ScalarOp::Lt, iteration, in(loop, 1).rows[0]);
+  const ValueId runs = b_.scalar(ScalarOp::Lt, {math_.value(iteration), scalar_of(in(loop, 1))});
   for (const Copy& copy : p.copies) {
     at_iteration(copy, loop.regions[0].args[0], iteration, [&] {
       const Share s = share(type(copy.load->results[0]));
       Lying lying = copy.lying;
-      lying.slot = slot_start(copy, slot);
+      lying.slot = b_.mul(slot, b_.constant_i64(copy.elements));
       const auto to = offsets_of(lying, copy.layout);
       const ssa::CopyImm imm{lying.buffer, static_cast<int>(copy.load->imm), s.lanes};
       const int count = std::bit_ceil(static_cast<unsigned>(s.count));
@@ -185,35 +185,31 @@ void Lowering::begin_pipeline(const Pipeline& p, const Inst& loop) {
   for (const Copy& copy : p.copies) before_write(copy.lying.buffer, false);
   Sum iteration = in(loop, 0).rows[0];
   for (int slot = 0; slot + 1 < p.stages; ++slot) {
-    ask(p, loop, iteration, b_.constant_i64(slot, DType::I32));
+    ask(p, loop, iteration, b_.constant_i64(slot));
     iteration = math_.add(iteration, in(loop, 2).rows[0]);
   }
 }
 
-// At the start of an iteration, whose blocks are in `slot`; those of the one before are in `before`, and done with.
-void Lowering::advance_pipeline(const Pipeline& p, const Inst& loop, ValueId slot, ValueId before) {
+// At the start of an iteration, whose blocks are in `slot`.
+void Lowering::advance_pipeline(const Pipeline& p, const Inst& loop, ValueId slot) {
   b_.wait_copies(p.stages - 2);
   if (p.fenced) b_.fence_shared();
   barrier();
+  const ValueId before = slot_after(p, slot, p.stages - 1);
   const Sum ahead = math_.scale(in(loop, 2).rows[0], p.stages - 1);
   ask(p, loop, math_.add(values_[loop.regions[0].args[0]].rows[0], ahead), before);
   for (const Copy& copy : p.copies) {
     Lying lying = copy.lying;
-    lying.slot = slot_start(copy, slot);
+    lying.slot = b_.mul(slot, b_.constant_i64(copy.elements));
     lying_[copy.load->results[0]] = std::move(lying);
   }
 }
 
-// Slots are numbers of i32, which threads count faster than i64.
-ValueId Lowering::slot_start(const Copy& copy, ValueId slot) {
-  return b_.cast(b_.mul(slot, b_.constant_i64(copy.elements, DType::I32)), DType::I64);
-}
-
-ValueId Lowering::slot_after(const Pipeline& p, ValueId slot) {
-  const auto number = [&](int n) { return b_.constant_i64(n, DType::I32); };
-  const ValueId next = b_.add(slot, number(1));
-  if (is_power_of_two(p.stages)) return b_.scalar(ScalarOp::And, {next, number(p.stages - 1)});
-  return b_.select(b_.scalar(ScalarOp::Eq, {next, number(p.stages)}), number(0), next);
+ValueId Lowering::slot_after(const Pipeline& p, ValueId slot, int by) {
+  const ValueId next = b_.add(slot, b_.constant_i64(by));
+  if (is_power_of_two(p.stages)) return b_.scalar(ScalarOp::And, {next, b_.constant_i64(p.stages - 1)});
+  const ValueId stages = b_.constant_i64(p.stages);
+  return b_.select(b_.scalar(ScalarOp::Ge, {next, stages}), b_.sub(next, stages), next);
 }
 
 void Lowering::end_pipeline(const Pipeline& p) {

@@ -57,7 +57,6 @@ Value* Emitter::unary_float(ScalarOp op, Value* x) {
     case ScalarOp::Trunc: return intrinsic(Intrinsic::trunc);
     case ScalarOp::Sqrt: return intrinsic(Intrinsic::sqrt);
     case ScalarOp::Rsqrt: return b_.CreateFDiv(constant(1), intrinsic(Intrinsic::sqrt));
-    case ScalarOp::Exp: return isa_.groups && !isa_.spirv && x->getType()->getScalarType()->isFloatTy() ? exp_f32(x) : nullptr;
     case ScalarOp::Reciprocal: return b_.CreateFDiv(constant(1), x);
     case ScalarOp::Sign: {  // of zeros and NaN: themselves
       Value* negative = b_.CreateSelect(b_.CreateFCmpOLT(x, constant(0)), constant(-1), x);

@@ -130,8 +130,6 @@ class Emitter {
   llvm::Value* scalar(ScalarOp op, const ssa::Type& from, const ssa::Type& to, std::vector<llvm::Value*> x);
   llvm::Value* fma(DType t, const std::vector<llvm::Value*>& x);
   llvm::Value* unary_float(ScalarOp op, llvm::Value* x);
-  llvm::Value* multiple_of_counter(const ssa::Inst& inst);
-  llvm::Value* exp_f32(llvm::Value* x);  // units.cpp
   llvm::Value* binary_float(ScalarOp op, llvm::Value* a, llvm::Value* b);
   llvm::Value* compare(ScalarOp op, DType t, llvm::Value* a, llvm::Value* b);
   llvm::Value* max_min_float(bool max, llvm::Value* a, llvm::Value* b);
@@ -196,13 +194,6 @@ class Emitter {
   };
   std::vector<Local> values_;                // by value id
   std::vector<llvm::BasicBlock*> preheaders_;  // of the open loops, the loop over programs first
-  struct Counted {                             // an open loop of the kernel
-    llvm::PHINode* counter;
-    llvm::Value *lo, *step;
-    llvm::BasicBlock* before;
-    std::vector<std::pair<llvm::PHINode*, llvm::Value*>> multiples;  // of the counter, and by what they grow
-  };
-  std::vector<Counted> counted_;
   std::vector<llvm::Value*> buffers_;
   std::vector<llvm::Value*> sizes_;
   std::vector<int> tile_registers_;  // by value id; empty: the kernel has no tiles

@@ -145,9 +145,8 @@ Result<void> Emitter::inst(const ssa::Inst& inst) {
     default: break;
   }
   const bool hoist = hoistable(inst);
-  Value* value = hoist ? nullptr : multiple_of_counter(inst);
-  if (value != nullptr) {
-  } else if (hoist) {
+  Value* value = nullptr;
+  if (hoist) {
     llvm::IRBuilderBase::InsertPointGuard guard(b_);
     b_.SetInsertPoint(preheaders_.front()->getTerminator());
     value = simple(inst);
@@ -211,27 +210,6 @@ Value* Emitter::simple(const ssa::Inst& inst) {
   }
 }
 
-// The counter of the innermost loop times what that loop does not change, as a sum that goes along; null: it is not that. For threads of
-// a group, which multiply 64 bits in four steps.
-Value* Emitter::multiple_of_counter(const ssa::Inst& inst) {
-  if (!isa_.groups || isa_.spirv || counted_.empty() || static_cast<Op>(inst.op) != Op::Mul) return nullptr;
-  Counted& loop = counted_.back();
-  for (const int side : {0, 1}) {
-    const Local& factor = values_[inst.operands[1 - side]];
-    if (values_[inst.operands[side]].value != loop.counter || factor.depth >= static_cast<int>(preheaders_.size())) continue;
-    if (llvm::isa<llvm::Constant>(factor.value)) return nullptr;
-    llvm::IRBuilderBase::InsertPointGuard guard(b_);
-    b_.SetInsertPoint(loop.before->getTerminator());
-    Value *first = b_.CreateMul(loop.lo, factor.value), *step = b_.CreateMul(loop.step, factor.value);
-    b_.SetInsertPoint(loop.counter->getParent(), loop.counter->getIterator());
-    auto* multiple = b_.CreatePHI(first->getType(), 2);
-    multiple->addIncoming(first, loop.before);
-    loop.multiples.emplace_back(multiple, step);
-    return multiple;
-  }
-  return nullptr;
-}
-
 void Emitter::check(const ssa::Inst& inst) {
   Value* ok = values_[inst.operands[0]].value;
   if (ok->getType()->isVectorTy()) ok = reduce_bools(true, ok);
@@ -274,18 +252,12 @@ Result<void> Emitter::for_loop(const ssa::Inst& inst) {
     phis.back()->addIncoming(init, before);
     define(region.args[i], phis.back(), depth);
   }
-  counted_.push_back({phis[0], lo, step, before, {}});
   WEFT_TRY(block(region));
-  const Counted loop = std::move(counted_.back());
-  counted_.pop_back();
-  std::vector<Value*> further;
-  for (const auto& [multiple, by] : loop.multiples) further.push_back(b_.CreateAdd(multiple, by));
   Value* next = b_.CreateAdd(phis[0], step);
   Value* more = b_.CreateICmpSLT(next, hi);
   BasicBlock* latch = b_.GetInsertBlock();
   b_.CreateCondBr(more, body, after);
   phis[0]->addIncoming(next, latch);
-  for (std::size_t i = 0; i < further.size(); ++i) loop.multiples[i].first->addIncoming(further[i], latch);
   for (std::size_t i = 0; i < carried; ++i) phis[i + 1]->addIncoming(values_[region.yields[i]].value, latch);
   preheaders_.pop_back();
   bases_ = std::move(bases);

@@ -1,6 +1,5 @@
-// What NVIDIA's multiprocessors have beside their threads' arithmetic: matrix units, copies from global to shared memory, powers of 2.
+// What NVIDIA's multiprocessors have beside their threads: matrix units and copies from global to shared memory.
 #include <llvm/IR/Constants.h>
-#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 #include <llvm/IR/Module.h>
@@ -66,22 +65,16 @@ Value* Emitter::load_matrix(const ssa::Inst& inst) {
   return b_.CreateBitCast(result, type(r));
 }
 
-// Where masked, it reads no byte and fills up with zeros: a predicate says so, which LLVM's intrinsics do not know (they take a number
-// of bytes, for which each thread would select). 16 bytes go past the first-level cache.
+// Where masked, it reads no byte and fills up with zeros. 16 bytes go past the first-level cache.
 void Emitter::copy_async(const ssa::Inst& inst) {
   const auto copy = ssa::CopyImm::of(inst.imm);
   const int bytes = copy.elements * bits(f_.buffers[copy.to].dtype) / 8;
   std::vector<Value*> operands = {address(copy.to, inst.operands[0]), address(copy.from, inst.operands[1])};
-  if (inst.operands.size() > 2) {
-    operands.push_back(b_.CreateNot(values_[inst.operands[2]].value));
-    const std::string text = std::string(bytes == 16 ? "cp.async.cg" : "cp.async.ca") + ".shared.global [$0], [$1], " + std::to_string(bytes) + ", $2;";
-    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {operands[0]->getType(), operands[1]->getType(), b_.getInt1Ty()}, false);
-    b_.CreateCall(type, llvm::InlineAsm::get(type, text, "l,l,b,~{memory}", true), operands);
-    return;
-  }
-  unsigned op = Intrinsic::nvvm_cp_async_cg_shared_global_16;
-  if (bytes == 8) op = Intrinsic::nvvm_cp_async_ca_shared_global_8;
-  if (bytes == 4) op = Intrinsic::nvvm_cp_async_ca_shared_global_4;
+  const bool masked = inst.operands.size() > 2;
+  if (masked) operands.push_back(b_.CreateSelect(values_[inst.operands[2]].value, b_.getInt32(bytes), b_.getInt32(0)));
+  unsigned op = masked ? Intrinsic::nvvm_cp_async_cg_shared_global_16_s : Intrinsic::nvvm_cp_async_cg_shared_global_16;
+  if (bytes == 8) op = masked ? Intrinsic::nvvm_cp_async_ca_shared_global_8_s : Intrinsic::nvvm_cp_async_ca_shared_global_8;
+  if (bytes == 4) op = masked ? Intrinsic::nvvm_cp_async_ca_shared_global_4_s : Intrinsic::nvvm_cp_async_ca_shared_global_4;
   b_.CreateCall(Intrinsic::getOrInsertDeclaration(&module_, op), operands);
 }
 
@@ -89,32 +82,6 @@ void Emitter::commit_copies() { b_.CreateIntrinsic(b_.getVoidTy(), Intrinsic::nv
 
 void Emitter::wait_copies(const ssa::Inst& inst) {
   b_.CreateIntrinsic(b_.getVoidTy(), Intrinsic::nvvm_cp_async_wait_group, {b_.getInt32(static_cast<std::uint32_t>(inst.imm))});
-}
-
-// exp(x) = 2^n 2^f with n = floor(x log2(e)), cut to -126 ... 126 without a comparison: the share of x log2(e) in that range is
-// saturated to 0 ... 1 (of NaN, 0) and rounded down into the low bits of a sum with 1.5 * 2^23. What n leaves is f, mostly in 0 ... 1, and
-// beyond that range what makes the product 0, subnormal, or infinite, or NaN. The unit is within 2^-22.5 of 2^f; two units in the last place at most.
-Value* Emitter::exp_f32(Value* x) {
-  if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType())) {
-    Value* all = llvm::PoisonValue::get(vector);
-    for (std::uint64_t i = 0; i < vector->getNumElements(); ++i) all = b_.CreateInsertElement(all, exp_f32(b_.CreateExtractElement(x, i)), i);
-    return all;
-  }
-  constexpr double kLog2e = 1.4426950408889634, kRange = 252, kLowest = 126, kMagic = 12582913;  // odd: n + 127 are its low bits then
-  constexpr int kMantissa = 23;
-  const auto number = [&](double v) { return llvm::ConstantFP::get(b_.getFloatTy(), v); };
-  const auto call = [&](unsigned id, std::vector<Value*> operands) {
-    return b_.CreateCall(Intrinsic::getOrInsertDeclaration(&module_, id), operands);
-  };
-  const auto fma = [&](Value* a, double b, Value* c) { return b_.CreateIntrinsic(Intrinsic::fma, {b_.getFloatTy()}, {a, number(b), c}); };
-  Value* share = call(Intrinsic::nvvm_fma_rn_sat_f, {x, number(kLog2e / kRange), number(0.5)});
-  Value* sum = call(Intrinsic::nvvm_fma_rm_f, {share, number(kRange), number(kMagic)});
-  Value* minus_n = b_.CreateFSub(number(kMagic + kLowest), sum);
-  const double high = static_cast<float>(kLog2e);
-  Value* f = fma(x, kLog2e - high, fma(x, high, minus_n));
-  Value* power = b_.CreateIntrinsic(Intrinsic::nvvm_ex2_approx_ftz, {b_.getFloatTy()}, {f});
-  Value* scale = b_.CreateBitCast(b_.CreateShl(b_.CreateBitCast(sum, b_.getInt32Ty()), kMantissa), b_.getFloatTy());
-  return b_.CreateFMul(power, scale);
 }
 
 }  // namespace weft::codegen

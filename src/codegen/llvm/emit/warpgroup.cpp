@@ -30,13 +30,9 @@ Value* Emitter::block_descriptor(const ssa::BlockImm& block, ssa::ValueId index)
     variable = constant != nullptr ? b_.getInt64(0) : at;
   }
   const std::uint64_t added = constant == nullptr ? 0 : constant->getZExtValue() * static_cast<std::uint64_t>(bytes) >> kUnit;
-  // Each term of the index is a multiple of 16 bytes by itself, so that what varies in a loop is only added.
-  const auto units = [&](Value* index) { return b_.CreateTrunc(b_.CreateLShr(b_.CreateMul(index, b_.getInt64(static_cast<std::uint64_t>(bytes))), kUnit), b_.getInt32Ty()); };
-  Value* base = b_.CreatePtrToInt(buffers_[static_cast<std::size_t>(block.buffer)], b_.getInt32Ty());
-  Value* start = b_.CreateLShr(b_.CreateAnd(base, (1U << kAddressBits) - 1), kUnit);
-  Value *one = nullptr, *other = nullptr;
-  if (match(variable, m_Add(m_Value(one), m_Value(other)))) start = b_.CreateAdd(b_.CreateAdd(start, units(one)), units(other));
-  else start = b_.CreateAdd(start, units(variable));
+  Value* base = buffers_[static_cast<std::size_t>(block.buffer)];
+  Value* pointer = b_.CreateGEP(b_.getInt8Ty(), base, b_.CreateMul(variable, b_.getInt64(static_cast<std::uint64_t>(bytes))));
+  Value* start = b_.CreateLShr(b_.CreateAnd(b_.CreatePtrToInt(pointer, b_.getInt32Ty()), (1U << kAddressBits) - 1), kUnit);
   const std::uint64_t leading = block.turned ? std::uint64_t{1} << (block.leading - kUnit) : 0;
   Value* low = b_.CreateAdd(start, b_.getInt32(static_cast<std::uint32_t>(added | leading << kLeadingFrom)));
   const std::uint64_t mode = static_cast<std::uint64_t>(kLongestRow - block.row + 1);  // 1, 2, 3: rows of 128, 64, 32 bytes
