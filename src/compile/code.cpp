@@ -68,7 +68,7 @@ Result<kernel::Function> lower_program(const tile::Function& program, const Mach
   std::string how;
   kernel::Function function = WEFT_TRY(spread_out(program, machine, how));
   if (spread != nullptr) *spread = std::move(how);
-  WEFT_TRY(kernel::expand_math(function));
+  WEFT_TRY(kernel::expand_math(function, kernel::math_units(machine)));
   function.name = name;
   ssa::eliminate_dead(function);
   return function;

@@ -152,7 +152,11 @@ std::optional<std::vector<int>> tile_registers(const Function& function);
 
 // math/: replaces transcendental instructions by polynomials over the remaining ops. What is left of float ops: add, sub,
 // mul, div, fma, max, min, comparisons, select, casts, ldexp, sqrt, ceil, floor, round, trunc, abs and neg.
-Result<void> expand_math(Function& function);
+struct MathUnits {
+  bool exp2 = false;  // exp2_unit and saturate, which are left then, too
+};
+MathUnits math_units(const Machine& machine);
+Result<void> expand_math(Function& function, MathUnits units = {});
 
 // interpret/: as tile::interpret, for one function over programs [0, grid). The threads of a program go in step, each
 // instruction by all before the next one, and what would make another order give another result is an error: a race

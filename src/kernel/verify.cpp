@@ -184,6 +184,9 @@ class Verifier {
         if (operand(i, 1) != operand(i, 0).with(DType::I32))
           return bad(i, "an i32 exponent for each lane is needed");
         return result(i, operand(i, 0));
+      case Op::Exp2Unit:
+      case Op::Saturate:
+        return operand(i, 0).dtype == DType::F32 ? result(i, operand(i, 0)) : bad(i, "f32 is needed");
       case Op::Barrier:
         return {};
       case Op::Shuffle:

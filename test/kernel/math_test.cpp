@@ -14,7 +14,8 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // One op over whole arrays, expanded, through the interpreter. Returns the result as doubles.
-std::vector<double> run(ScalarOp op, DType t, const std::vector<std::vector<double>>& args, int threads = 1) {
+std::vector<double> run(ScalarOp op, DType t, const std::vector<std::vector<double>>& args, int threads = 1,
+                        MathUnits units = {}) {
   constexpr int lanes = 16;
   Builder b("math");
   std::vector<int> in;
@@ -28,7 +29,7 @@ std::vector<double> run(ScalarOp op, DType t, const std::vector<std::vector<doub
   b.store(out, b.scalar(op, x), at);
   Function f = b.finish();
   f.threads = f.warp = threads;
-  const auto expanded = expand_math(f);
+  const auto expanded = expand_math(f, units);
   EXPECT_TRUE(expanded.ok());
   const std::int64_t n = (static_cast<std::int64_t>(args[0].size()) + lanes * threads - 1) / (lanes * threads) * lanes * threads;
   std::vector<std::vector<std::uint64_t>> storage(args.size() + 1, std::vector<std::uint64_t>(n));
@@ -217,6 +218,19 @@ TEST(Math, BinaryF64) {
   every_pair(ScalarOp::Atan2, DType::F64, std::atan2, 1e-15);
   every_pair(ScalarOp::Fmod, DType::F64, std::fmod, 0);
   every_pair(ScalarOp::Mod, DType::F64, mod_reference, 0);
+}
+
+// With a unit that is exact. Below the least normal number, a step is what may be lost.
+TEST(Math, ExponentialsByAUnit) {
+  const std::vector<float> sweep = sweep_f32(4000);
+  std::vector<double> x(sweep.begin(), sweep.end());
+  for (int i = 0; i < 2000; ++i) x.push_back(static_cast<float>(-104.5 + i * 0.0975));
+  const std::vector<double> y = run(ScalarOp::Exp, DType::F32, {x}, 32, {.exp2 = true});
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double exact = static_cast<float>(std::exp(x[i]));
+    if (std::isfinite(exact)) EXPECT_NEAR(y[i], exact, 1.6e-7 * exact + 1.5e-45) << x[i];
+    else EXPECT_TRUE(std::isnan(exact) ? std::isnan(y[i]) : y[i] == exact) << x[i] << ": " << y[i];
+  }
 }
 
 TEST(Math, IntegerPower) {

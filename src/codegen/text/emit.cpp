@@ -425,6 +425,9 @@ class Emitter {
           return d_.ldexp(dtype(r), w, ref(i.operands[0], c), ref(i.operands[1], c));
         });
         return {};
+      case Op::Exp2Unit:
+      case Op::Saturate:
+        return unsupported("op", "exponentials by a unit in this kernel language");
       case Op::CopyAsync:
       case Op::CommitCopies:
       case Op::WaitCopies:

@@ -214,6 +214,15 @@ void Interpreter::ldexp(const ssa::Inst& i, int thread) {
   }
 }
 
+void Interpreter::unit(const ssa::Inst& i, int thread) {
+  const bool power = static_cast<Op>(i.op) == Op::Exp2Unit;
+  const ValueId r = i.results[0];
+  for (int lane = 0; lane < count(r); ++lane) {
+    const double x = lanes(i.operands[0], thread)[lane].f;
+    lanes(r, thread)[lane].f = power ? std::exp2(static_cast<float>(x)) : x > 0 ? std::min(x, 1.0) : 0.0;
+  }
+}
+
 void Interpreter::words(const ssa::Inst& i, int thread) {
   const ValueId r = i.results[0];
   const ValueId from = i.operands[0];
@@ -369,6 +378,9 @@ Result<void> Interpreter::alone(const ssa::Inst& i, int thread) {
     case Op::ReduceAnd:
     case Op::ReduceOr:
       return reduce(i, thread), Result<void>();
+    case Op::Exp2Unit:
+    case Op::Saturate:
+      return unit(i, thread), Result<void>();
     case Op::Ldexp:
       return ldexp(i, thread), Result<void>();
     case Op::Words:

@@ -45,6 +45,7 @@ class Interpreter {
   Result<void> read(const ssa::Inst& i, int thread);
   Result<void> write(const ssa::Inst& i, int thread);
   Result<void> atomic(const ssa::Inst& i, int thread, Combine how);
+  void unit(const ssa::Inst& i, int thread);  // exp2_unit, saturate
   void ldexp(const ssa::Inst& i, int thread);
   void words(const ssa::Inst& i, int thread);
   void dot4(const ssa::Inst& i, int thread);

@@ -38,7 +38,8 @@ const std::map<Op, Binary>& binary() {
 
 class Expander {
  public:
-  explicit Expander(const Function& f) : f_(f), b_(f.name), map_(f.types.size(), -1), defs_(f.types.size()), homes_(f.types.size()), uses_(f.types.size()), in_sums_(f.types.size()) {
+  Expander(const Function& f, MathUnits units)
+      : f_(f), units_(units), b_(f.name), map_(f.types.size(), -1), defs_(f.types.size()), homes_(f.types.size()), uses_(f.types.size()), in_sums_(f.types.size()) {
     for (const ssa::Buffer& buffer : f.buffers) b_.add_buffer(buffer);
     for (int i = 0; i < f.sizes; ++i) b_.add_size();
     b_.function().threads = f.threads, b_.function().warp = f.warp;
@@ -138,6 +139,7 @@ class Expander {
     if (t != DType::F32 && t != DType::F64) {
       return unsupported("dtype", std::string(info(op).name) + " of " + name(t) + " in a kernel");
     }
+    if (units_.exp2 && own == Op::Exp && t == DType::F32) return math::exp_by_unit({&b_, x[0]}).id;
     if (one != unary().end()) return one->second({&b_, x[0]}).id;
     return two->second({&b_, x[0]}, {&b_, x[1]}).id;
   }
@@ -164,6 +166,7 @@ class Expander {
   }
 
   const Function& f_;
+  const MathUnits units_;
   Builder b_;
   std::vector<ValueId> map_;
   std::vector<const ssa::Inst*> defs_;   // by value; of arguments of regions: null
@@ -173,8 +176,10 @@ class Expander {
 
 }  // namespace
 
-Result<void> expand_math(Function& function) {
-  Function expanded = WEFT_TRY(Expander(function).run());
+MathUnits math_units(const Machine& machine) { return {.exp2 = machine.arch == "nvptx64"}; }
+
+Result<void> expand_math(Function& function, MathUnits units) {
+  Function expanded = WEFT_TRY(Expander(function, units).run());
   ssa::eliminate_dead(expanded);
   function = std::move(expanded);
   return {};

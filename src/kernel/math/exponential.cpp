@@ -72,6 +72,19 @@ Val exp2_product(Val x, double c) {
 
 Val exp(Val x) { return exp_scaled(x, 0); }
 
+// n = round(x / ln 2), held between -126 and 126 while it is a share of 252: what is beyond stays in the unit's operand, so that
+// results below the least normal number are rounded once, by the last product. The low nine bits of the sum are n + 127, the bits
+// of 2^n.
+Val exp_by_unit(Val x) {
+  constexpr double kInverse = 1.4426950408889634, kHigh = 1.44269502162933349609375, kRange = 252, kBias = 127;
+  const auto unit = [](Op op, Val v) { return Val{v.b, v.b->append(op, {v.id}, {v.type()})[0]}; };
+  const Val share = unit(Op::Saturate, fma(x, kInverse / kRange, 0.5));
+  const Val sum = fma(share, kRange, kMagic + kBias - kRange / 2);
+  const Val n = sum - (kMagic + kBias);
+  const Val rest = fma(x, kInverse - kHigh, fma(x, kHigh, -n));
+  return unit(Op::Exp2Unit, rest) * float_of(bits_of(sum) << 23);
+}
+
 // 2 (2^(n-1) expm1(r) + 2^(n-1) - 1/2): halves, so that the largest n (128, 1024) does not
 // overflow. Below -40 the sum is -1.
 Val expm1(Val x) {

@@ -29,35 +29,11 @@ ValueId Lowering::apply(ScalarOp op, const std::vector<ValueId>& args, DType res
   return b_.scalar(op, args);
 }
 
-// As ids and counters are.
-bool Lowering::never_negative(const Value& v) const {
-  if (!v.lane.is_constant() || v.lane.constant < 0) return false;
-  return std::all_of(v.rows.begin(), v.rows.end(), [&](const Sum& row) { return math_.facts(row).natural; });
-}
-
-// A comparison of columns with a limit that no vector straddles holds for whole vectors.
-std::optional<Value> Lowering::whole_runs(ScalarOp op, const Value& a, const Value& b, const tile::Type& result) {
-  const bool order = op == ScalarOp::Lt || op == ScalarOp::Ge;
-  const Share s = share(result);
-  if (!order || s.lanes == 1 || !a.is_index() || !b.is_index() || !a.lane.is(1) || !b.lane.is(0)) return std::nullopt;
-  const int rows = static_cast<int>(std::max(a.rows.size(), b.rows.size()));
-  std::vector<ValueId> registers;
-  for (int row = 0; row < rows; ++row) {
-    const Facts apart = math_.facts(math_.sub(b.row(row), a.row(row)));
-    if (!apart.counted || apart.divisor % s.lanes != 0) return std::nullopt;
-    for (int i = 0; i < s.count; ++i) {
-      const ValueId first = math_.value(first_index(a, row, i));
-      registers.push_back(splat(b_.scalar(op, {first, math_.value(b.row(row))}), s.lanes));
-    }
-  }
-  return registers_value(result, rows, false, std::move(registers));
-}
-
 // A comparison of columns with what is the same along a row: their numbers are small, so what they are compared with may be cut
 // to 32 bits, once for a row.
-std::optional<Value> Lowering::narrow_comparison(ScalarOp op, const Value& a, const Value& b, const tile::Type& result) {
+std::optional<Value> Lowering::narrow_equality(ScalarOp op, const Value& a, const Value& b, const tile::Type& result) {
   constexpr std::int64_t kMost = 1 << 30, kMostLane = 1 << 8;
-  const bool compares = op == ScalarOp::Lt || op == ScalarOp::Le || op == ScalarOp::Gt || op == ScalarOp::Ge || op == ScalarOp::Eq || op == ScalarOp::Ne;
+  const bool compares = op == ScalarOp::Eq || op == ScalarOp::Ne;
   const Share s = share(result);
   if (!compares || !a.is_index() || !b.is_index() || s.registers() < kNarrowedFrom) return std::nullopt;
   const Sum lane = math_.sub(a.lane, b.lane);
@@ -93,11 +69,11 @@ Value Lowering::elementwise(const Inst& inst, ScalarOp op) {
 Value Lowering::elementwise(ScalarOp op, std::vector<Value>& operands, const tile::Type& result) {
   if (operands.size() == 2 && operands[0].is_index() && operands[1].is_index()) {
     if (auto lines = math_.arithmetic(op, operands[0], operands[1], result.shape[1])) return index_value(result, *std::move(lines));
-    if (op == ScalarOp::Ge && operands[1].rows.size() == 1 && operands[1].rows[0].is(0) && operands[1].lane.is(0) && never_negative(operands[0])) {
-      return registers_value(result, 1, true, {b_.constant_i64(1, DType::Bool)});
-    }
-    if (auto runs = whole_runs(op, operands[0], operands[1], result)) return *std::move(runs);
-    if (auto narrow = narrow_comparison(op, operands[0], operands[1], result)) return *std::move(narrow);
+    if (auto above = condition(op, operands[0], operands[1], result)) return *std::move(above);
+    if (auto narrow = narrow_equality(op, operands[0], operands[1], result)) return *std::move(narrow);
+  }
+  if (op == ScalarOp::And && operands.size() == 2) {
+    if (auto all = both_conditions(operands[0], operands[1], result)) return *std::move(all);
   }
   const bool uniform = std::all_of(operands.begin(), operands.end(), [](const Value& v) { return v.uniform(); });
   int rows = 1;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "kernel/simt/carry.h"
 #include "kernel/simt/lowering.h"
 
 namespace weft::kernel {
@@ -79,6 +80,7 @@ Result<Function> Lowering::run() {
   kernel.threads = 1 << spread_.threads;
   kernel.warp = 1 << spread_.warp;
   eliminate_dead(kernel);
+  carry_products(kernel);
   WEFT_TRY(fits(kernel));
   return kernel;
 }
@@ -193,7 +195,10 @@ void Lowering::lower_for(const Inst& inst) {
   const Hazards::State before = hazards_.state();
   const std::optional<Pipeline> pipeline = plan_pipeline(inst);
   std::vector<ValueId> first = expand(inits);
-  if (pipeline) begin_pipeline(*pipeline, inst), first.push_back(b_.constant_i64(0));
+  if (pipeline) {
+    begin_pipeline(*pipeline, inst);
+    for (const int slot : {0, pipeline->stages - 1}) first.push_back(b_.constant_i64(slot, DType::I32));
+  }
   const auto loop = b_.begin_for(math_.value(lo), scalar_of(in(inst, 1)), math_.value(step), std::move(first));
   hazards_.enter_loop(body);
   ++loops_;
@@ -202,10 +207,13 @@ void Lowering::lower_for(const Inst& inst) {
   const Facts known{std::gcd(from.divisor, by.divisor), b_.depth(), from.counted && by.counted, from.natural && by.natural};
   values_[body.args[0]] = index_value(type(body.args[0]), {{math_.term(loop.iv, known)}, {}});
   define_expanded(carried, loop.carried);
-  if (pipeline) advance_pipeline(*pipeline, inst, loop.carried.back());
+  if (pipeline) advance_pipeline(*pipeline, inst, loop.carried[loop.carried.size() - 2], loop.carried.back());
   block(body);
   std::vector<ValueId> next = expand(body.yields);
-  if (pipeline) next.push_back(slot_after(*pipeline, loop.carried.back(), 1));
+  if (pipeline) {
+    const ValueId slot = loop.carried[loop.carried.size() - 2];
+    next.insert(next.end(), {slot_after(*pipeline, slot), slot});
+  }
   define_expanded(inst.results, b_.end_for(std::move(next)));
   --loops_;
   if (pipeline) end_pipeline(*pipeline);

@@ -17,16 +17,18 @@ namespace weft::kernel::simt {
 // A thread's share of a tile. A broadcast only changes `type`: one stored row stands for all, and one scalar in a row
 // ("uniform") for all its columns.
 struct Value : Lines {  // the lines when it is an index
-  enum class Form { Index, Registers } form = Form::Registers;
+  enum class Form { Index, Registers, Condition } form = Form::Registers;
   tile::Type type;
   bool one_scalar = false;            // Registers: a row is one scalar
   bool one_row = false;               // all rows are alike, in all threads
   int stored_rows = 1;                // Registers
   std::vector<ValueId> registers;     // row-major
+  std::vector<Lines> above;           // Condition: of constant lanes, all of which are above zero
 
   bool is_index() const { return form == Form::Index; }
-  bool uniform() const { return is_index() ? lane.is(0) : one_scalar; }
-  int rows_held() const { return is_index() ? static_cast<int>(rows.size()) : stored_rows; }
+  bool is_condition() const { return form == Form::Condition; }
+  bool uniform() const;
+  int rows_held() const;
 };
 
 class Lowering {
@@ -74,11 +76,23 @@ class Lowering {
   // elementwise.cpp
   Value elementwise(const Inst& inst, ScalarOp op);
   Value elementwise(ScalarOp op, std::vector<Value>& operands, const tile::Type& result);
-  bool never_negative(const Value& v) const;
-  std::optional<Value> narrow_comparison(ScalarOp op, const Value& a, const Value& b, const tile::Type& result);
-  std::optional<Value> whole_runs(ScalarOp op, const Value& a, const Value& b, const tile::Type& result);
+  std::optional<Value> narrow_equality(ScalarOp op, const Value& a, const Value& b, const tile::Type& result);
   ValueId apply(ScalarOp op, const std::vector<ValueId>& args, DType result);
   ValueId accumulate(ValueId a, ValueId b, ValueId sum);
+
+  // condition.cpp
+  bool always_above(const Lines& x) const;
+  bool never_less(const Lines& b, const Lines& a) const;
+  void require(std::vector<Lines>& all, Lines x) const;
+  Value condition_value(const tile::Type& type, std::vector<Lines> above) const;
+  std::optional<Value> condition(ScalarOp op, const Value& a, const Value& b, const tile::Type& result) const;
+  std::optional<Value> both_conditions(const Value& a, const Value& b, const tile::Type& result) const;
+  std::pair<Sum, Sum> by_depth(const Sum& x) const;
+  std::vector<Sum> least_candidates(const std::vector<Sum>& sums);
+  ValueId above_zero(const Sum& x);
+  bool whole_run(const Sum& x, std::int64_t lane, int lanes) const;
+  ValueId cut(const std::vector<Sum>& sums, bool negated);
+  ValueId condition_at(const Value& v, int row, int i);
 
   // memory.cpp
   Value load(const Inst& inst);
@@ -153,13 +167,13 @@ class Lowering {
   bool slice(ValueId v, const std::set<ValueId>& inside, ValueId counter, std::vector<const Inst*>& into) const;
   const Inst* load_to_copy(const ssa::Block& body, const Reading& r) const;
   void at_iteration(const Copy& copy, ValueId counter, const Sum& iteration, const std::function<void()>& then);
-  bool each_run(const Copy& copy, const std::function<void(int row, int i, ValueId from, ValueId mask)>& visit);
+  bool each_run(const Copy& copy, const Value* runs, const std::function<void(int row, int i, ValueId from, ValueId mask)>& visit);
   bool choose_runs(Copy& copy, const Inst& loop, const Reading& r);
   std::optional<Pipeline> plan_pipeline(const Inst& loop);
   void ask(const Pipeline& p, const Inst& loop, const Sum& iteration, ValueId slot);
   void begin_pipeline(const Pipeline& p, const Inst& loop);
-  void advance_pipeline(const Pipeline& p, const Inst& loop, ValueId slot);
-  ValueId slot_after(const Pipeline& p, ValueId slot, int by);
+  void advance_pipeline(const Pipeline& p, const Inst& loop, ValueId slot, ValueId before);
+  ValueId slot_after(const Pipeline& p, ValueId slot);
   void end_pipeline(const Pipeline& p);
 
   // contract.cpp

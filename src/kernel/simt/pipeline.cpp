@@ -86,12 +86,18 @@ void Lowering::at_iteration(const Copy& copy, ValueId counter, const Sum& iterat
 }
 
 // Calls visit(row, index, from, mask) for what this thread copies; false: some of it is no run of the machine's.
-bool Lowering::each_run(const Copy& copy, const std::function<void(int row, int i, ValueId from, ValueId mask)>& visit) {
+bool Lowering::each_run(const Copy& copy, const Value* runs, const std::function<void(int row, int i, ValueId from, ValueId mask)>& visit) {
   const tile::Type shape = type(copy.load->results[0]);
   Value index = in(*copy.load, 0);
   index.type = shape.with(DType::I64);
   std::optional<Value> mask;
-  if (copy.load->operands.size() > 1) mask = in(*copy.load, 1), mask->type = shape.with(DType::Bool);
+  if (copy.load->operands.size() > 1) mask = in(*copy.load, 1);
+  if (runs != nullptr) {
+    std::vector<Value> operands{mask.value_or(*runs), *runs};
+    for (Value& v : operands) v.type = shape.with(DType::Bool);
+    mask = mask ? elementwise(ScalarOp::And, operands, shape.with(DType::Bool)) : *runs;
+  }
+  if (mask) mask->type = shape.with(DType::Bool);
   const Share s = share(shape);
   for (int row = 0; row < s.rows; ++row) {
     for (int i = 0; i < s.count; ++i) {
@@ -115,7 +121,7 @@ bool Lowering::choose_runs(Copy& copy, const Inst& loop, const Reading& r) {
     copy.spread = copying_spread(spread_, t, run);
     if (share_of(copy.spread, t).registers() > kMostCopies) return false;
     bool all = false;
-    at_iteration(copy, loop.regions[0].args[0], counter, [&] { all = each_run(copy, [](int, int, ValueId, ValueId) {}); });
+    at_iteration(copy, loop.regions[0].args[0], counter, [&] { all = each_run(copy, nullptr, [](int, int, ValueId, ValueId) {}); });
     if (!all) continue;
     copy.layout = layout_of(copy.spread, t);
     copy.lying.offsets = lying_offsets(r, copy.layout, run);
@@ -161,7 +167,9 @@ std::optional<Lowering::Pipeline> Lowering::plan_pipeline(const Inst& loop) {
 
 // Asks for the blocks of an iteration, if it runs.
 void Lowering::ask(const Pipeline& p, const Inst& loop, const Sum& iteration, ValueId slot) {
-  const ValueId runs = b_.scalar(ScalarOp::Lt, {math_.value(iteration), scalar_of(in(loop, 1))});
+  const tile::Type one = tile::Type::scalar(DType::I64);
+  std::vector<Value> ends{index_value(one, {{iteration}, {}}), in(loop, 1)};
+  const Value runs = elementwise(ScalarOp::Lt, ends, one.with(DType::Bool));
   for (const Copy& copy : p.copies) {
     at_iteration(copy, loop.regions[0].args[0], iteration, [&] {
       const Share s = share(type(copy.load->results[0]));
@@ -172,8 +180,8 @@ void Lowering::ask(const Pipeline& p, const Inst& loop, const Sum& iteration, Va
       const int count = std::bit_ceil(static_cast<unsigned>(s.count));
       const ValueId mine = owner(s);
       if (mine >= 0) b_.begin_if(mine, {});
-      each_run(copy, [&](int row, int i, ValueId from, ValueId mask) {
-        b_.copy_async(imm, to(static_cast<Bits>((row * count + i) * s.lanes)), from, both(mask, runs));
+      each_run(copy, &runs, [&](int row, int i, ValueId from, ValueId mask) {
+        b_.copy_async(imm, to(static_cast<Bits>((row * count + i) * s.lanes)), from, mask);
       });
       if (mine >= 0) b_.begin_else({}), b_.end_if({});
     });
@@ -190,26 +198,25 @@ void Lowering::begin_pipeline(const Pipeline& p, const Inst& loop) {
   }
 }
 
-// At the start of an iteration, whose blocks are in `slot`.
-void Lowering::advance_pipeline(const Pipeline& p, const Inst& loop, ValueId slot) {
+// At the start of an iteration, whose blocks are in `slot`; those of the one before were in `before`.
+void Lowering::advance_pipeline(const Pipeline& p, const Inst& loop, ValueId slot, ValueId before) {
   b_.wait_copies(p.stages - 2);
   if (p.fenced) b_.fence_shared();
   barrier();
-  const ValueId before = slot_after(p, slot, p.stages - 1);
   const Sum ahead = math_.scale(in(loop, 2).rows[0], p.stages - 1);
-  ask(p, loop, math_.add(values_[loop.regions[0].args[0]].rows[0], ahead), before);
+  ask(p, loop, math_.add(values_[loop.regions[0].args[0]].rows[0], ahead), b_.cast(before, DType::I64));
   for (const Copy& copy : p.copies) {
     Lying lying = copy.lying;
-    lying.slot = b_.mul(slot, b_.constant_i64(copy.elements));
+    lying.slot = b_.mul(b_.cast(slot, DType::I64), b_.constant_i64(copy.elements));
     lying_[copy.load->results[0]] = std::move(lying);
   }
 }
 
-ValueId Lowering::slot_after(const Pipeline& p, ValueId slot, int by) {
-  const ValueId next = b_.add(slot, b_.constant_i64(by));
-  if (is_power_of_two(p.stages)) return b_.scalar(ScalarOp::And, {next, b_.constant_i64(p.stages - 1)});
-  const ValueId stages = b_.constant_i64(p.stages);
-  return b_.select(b_.scalar(ScalarOp::Ge, {next, stages}), b_.sub(next, stages), next);
+ValueId Lowering::slot_after(const Pipeline& p, ValueId slot) {
+  const auto number = [&](int n) { return b_.constant_i64(n, DType::I32); };
+  const ValueId next = b_.add(slot, number(1));
+  if (is_power_of_two(p.stages)) return b_.scalar(ScalarOp::And, {next, number(p.stages - 1)});
+  return b_.select(b_.scalar(ScalarOp::Ge, {next, number(p.stages)}), number(0), next);
 }
 
 void Lowering::end_pipeline(const Pipeline& p) {

@@ -1,8 +1,21 @@
+#include <algorithm>
 #include <bit>
 
 #include "kernel/simt/lowering.h"
 
 namespace weft::kernel::simt {
+
+bool Value::uniform() const {
+  const auto alike = [](const Lines& x) { return x.lane.is(0); };
+  return is_index() ? alike(*this) : is_condition() ? std::all_of(above.begin(), above.end(), alike) : one_scalar;
+}
+
+int Value::rows_held() const {
+  if (is_index()) return static_cast<int>(rows.size());
+  std::size_t most = is_condition() ? 1 : static_cast<std::size_t>(stored_rows);
+  for (const Lines& x : above) most = std::max(most, x.rows.size());
+  return static_cast<int>(most);
+}
 
 Value Lowering::index_value(const tile::Type& type, Lines lines) const {
   Value v;
@@ -87,6 +100,7 @@ ValueId Lowering::at(const Value& v, int row, int index) {
     const ValueId iota = b_.iota(DType::I64, s.lanes);
     return b_.add(first, v.lane.is(1) ? iota : b_.mul(iota, splat(math_.value(v.lane), s.lanes)));
   }
+  if (v.is_condition()) return condition_at(v, row, index);
   const int stored = v.stored_rows == 1 ? 0 : row;
   return v.one_scalar ? splat(v.registers[stored], s.lanes) : v.registers[stored * s.count + index];
 }

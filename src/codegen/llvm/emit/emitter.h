@@ -85,8 +85,10 @@ class Emitter {
   llvm::Value* add_by_exchange(llvm::Value* pointer, llvm::Value* x);
 
   // units.cpp
+  llvm::Value* math_unit(kernel::Op op, llvm::Value* x);
   llvm::Value* multiply_matrix(const ssa::Inst& inst);
   llvm::Value* load_matrix(const ssa::Inst& inst);
+  llvm::Value* bytes_if(llvm::Value* mask, int bytes);
   void copy_async(const ssa::Inst& inst);
   void commit_copies();
   void wait_copies(const ssa::Inst& inst);

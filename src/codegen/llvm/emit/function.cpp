@@ -177,6 +177,8 @@ Value* Emitter::simple(const ssa::Inst& inst) {
     case Op::Size: return sizes_[inst.imm];
     case Op::ProgramId: return program_;
     case Op::ThreadId: return thread_;
+    case Op::Exp2Unit:
+    case Op::Saturate: return isa_.groups && !isa_.spirv ? math_unit(op, x[0]) : nullptr;
     case Op::Shuffle: return shuffle(result, x[0], x[1]);
     case Op::Splat: return splat(x[0], result.lanes());
     case Op::Iota: return iota(result);

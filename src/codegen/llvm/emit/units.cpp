@@ -1,5 +1,6 @@
-// What NVIDIA's multiprocessors have beside their threads: matrix units and copies from global to shared memory.
+// What NVIDIA's multiprocessors have beside their threads: units for exponentials and matrices, copies from global to shared memory.
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 #include <llvm/IR/Module.h>
@@ -24,6 +25,19 @@ unsigned product_of(DType a, DType b) {
 }
 
 }  // namespace
+
+// Lane by lane.
+Value* Emitter::math_unit(kernel::Op op, Value* x) {
+  const auto one = [&](Value* lane) -> Value* {
+    if (op == kernel::Op::Exp2Unit) return b_.CreateUnaryIntrinsic(Intrinsic::nvvm_ex2_approx_ftz, lane);
+    return b_.CreateIntrinsic(b_.getFloatTy(), Intrinsic::nvvm_saturate_f, {lane});
+  };
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  if (vector == nullptr) return one(x);
+  Value* result = llvm::PoisonValue::get(x->getType());
+  for (std::uint64_t i = 0; i < vector->getNumElements(); ++i) result = b_.CreateInsertElement(result, one(b_.CreateExtractElement(x, i)), i);
+  return result;
+}
 
 // A word is an i32, or two halves.
 Value* Emitter::multiply_matrix(const ssa::Inst& inst) {
@@ -65,13 +79,20 @@ Value* Emitter::load_matrix(const ssa::Inst& inst) {
   return b_.CreateBitCast(result, type(r));
 }
 
+// A select, out of which LLVM would make one for each part of a conjunction.
+Value* Emitter::bytes_if(Value* mask, int bytes) {
+  if (llvm::isa<llvm::Constant>(mask)) return b_.CreateSelect(mask, b_.getInt32(static_cast<std::uint32_t>(bytes)), b_.getInt32(0));
+  auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {mask->getType()}, false);
+  return b_.CreateCall(type, llvm::InlineAsm::get(type, "selp.b32 $0, " + std::to_string(bytes) + ", 0, $1;", "=r,b", false), {mask});
+}
+
 // Where masked, it reads no byte and fills up with zeros. 16 bytes go past the first-level cache.
 void Emitter::copy_async(const ssa::Inst& inst) {
   const auto copy = ssa::CopyImm::of(inst.imm);
   const int bytes = copy.elements * bits(f_.buffers[copy.to].dtype) / 8;
   std::vector<Value*> operands = {address(copy.to, inst.operands[0]), address(copy.from, inst.operands[1])};
   const bool masked = inst.operands.size() > 2;
-  if (masked) operands.push_back(b_.CreateSelect(values_[inst.operands[2]].value, b_.getInt32(bytes), b_.getInt32(0)));
+  if (masked) operands.push_back(bytes_if(values_[inst.operands[2]].value, bytes));
   unsigned op = masked ? Intrinsic::nvvm_cp_async_cg_shared_global_16_s : Intrinsic::nvvm_cp_async_cg_shared_global_16;
   if (bytes == 8) op = masked ? Intrinsic::nvvm_cp_async_ca_shared_global_8_s : Intrinsic::nvvm_cp_async_ca_shared_global_8;
   if (bytes == 4) op = masked ? Intrinsic::nvvm_cp_async_ca_shared_global_4_s : Intrinsic::nvvm_cp_async_ca_shared_global_4;
