@@ -8,7 +8,6 @@
 namespace weft::kernel::simt {
 namespace {
 
-constexpr int kNarrowedFrom = 8;  // registers that pay for cutting a limit to 32 bits
 constexpr std::int64_t kMostLane = 1 << 8;
 
 std::int64_t lane_of(const Lines& x) { return x.lane.constant; }

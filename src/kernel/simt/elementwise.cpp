@@ -3,11 +3,6 @@
 #include "kernel/simt/lowering.h"
 
 namespace weft::kernel::simt {
-namespace {
-
-constexpr int kNarrowedFrom = 8;  // registers of a comparison that pay for cutting its limits
-
-}  // namespace
 
 // sum + a * b: what a machine without fused multiplications is not made to imitate one for.
 ValueId Lowering::accumulate(ValueId a, ValueId b, ValueId sum) {

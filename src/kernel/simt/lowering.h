@@ -14,6 +14,8 @@
 
 namespace weft::kernel::simt {
 
+constexpr int kNarrowedFrom = 8;  // registers of a comparison that pay for cutting its limit to 32 bits
+
 // A thread's share of a tile. A broadcast only changes `type`: one stored row stands for all, and one scalar in a row
 // ("uniform") for all its columns.
 struct Value : Lines {  // the lines when it is an index
