@@ -19,7 +19,8 @@ struct Chunk {
 
 class Emitter {
  public:
-  Emitter(const kernel::Function& f, const Dialect& d) : f_(f), d_(d), names_(f.types.size()), zeros_(f.types.size()), sums_(f.types.size()) {}
+  Emitter(const kernel::Function& f, const Dialect& d)
+      : f_(f), d_(d), names_(f.types.size()), zeros_(f.types.size()), sums_(f.types.size()), products_(f.types.size()) {}
 
   Result<std::string> run() {
     for (const Type& t : f_.types) {
@@ -127,10 +128,10 @@ class Emitter {
 
   static bool adds(ScalarOp op) { return op == ScalarOp::Add || op == ScalarOp::Sub || op == ScalarOp::Fma; }
   // Whether the operand of float arithmetic must not be seen for what it is, by a language that would add in another order
-  // or take numbers to be finite: a sum in a sum, what is subtracted (one x of x - x), 0 in a product.
+  // or take numbers to be finite: a sum in a sum, what is subtracted (one x of x - x), 0 or a product in a product.
   bool hides(ScalarOp op, ValueId v, bool first) const {
     if (!is_float(dtype(v))) return false;
-    return op == ScalarOp::Sub ? !first : (adds(op) && sums_[v]) || (op == ScalarOp::Mul && zeros_[v]);
+    return op == ScalarOp::Sub ? !first : (adds(op) && sums_[v]) || (op == ScalarOp::Mul && (zeros_[v] || products_[v]));
   }
 
   Result<void> scalar(const ssa::Inst& i, ScalarOp op) {
@@ -143,6 +144,7 @@ class Emitter {
       return x;
     };
     sums_[r] = adds(op) || op == ScalarOp::Neg;
+    products_[r] = op == ScalarOp::Mul;
     if (info(op).result == ScalarResult::Cast) {
       define(r, [&](int c, int, int w) {
         return op == ScalarOp::Cast ? d_.cast(from, dtype(r), w, ref(i.operands[0], c))
@@ -470,6 +472,7 @@ class Emitter {
   std::vector<std::string> names_;  // by value; a chunk appends its number
   std::vector<bool> zeros_;         // by value: the constant 0 of a float type
   std::vector<bool> sums_;          // by value: made by an addition or a negation
+  std::vector<bool> products_;      // by value: made by a multiplication
   int next_ = 0, indent_ = 0;
   std::string out_;
 };

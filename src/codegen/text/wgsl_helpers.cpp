@@ -119,6 +119,39 @@ std::vector<Helper> make_helpers() {
   return sign | ((size + 0xfffu + ((size >> 13u) & 1u) - 0x38000000u) >> 13u);
 }
 )"},
+      {"weft_round_f32", "fn weft_round_f32(x: f32) -> f32 { return round(x); }\n"},
+      {"weft_trunc_f32", "fn weft_trunc_f32(x: f32) -> f32 { return trunc(x); }\n"},
+      // Mesa 22 takes every f64 beyond 2^24 to be whole in round() and trunc(), though not in floor() and ceil().
+      {"weft_round_f64", R"(fn weft_round_f64(x: f64) -> f64 {
+  let low = floor(x);
+  let part = x - low;
+  let half = f64(0x1p-1f);
+  let is_even = floor(low * half) * f64(2) == low;
+  return select(low, ceil(x), part > half || (part == half && !is_even));
+}
+)"},
+      {"weft_trunc_f64", "fn weft_trunc_f64(x: f64) -> f64 { return select(ceil(x), floor(x), x > f64(0)); }\n"},
+      {"weft_fma_f32", "fn weft_fma_f32(a: f32, b: f32, c: f32) -> f32 { return fma(a, b, c); }\n"},
+      // lavapipe's fma of f64 rounds twice, and remainders of divisions are wrong by that. Where the sum almost vanishes, which is
+      // what they need, this is exact: the product's error is added at the end (Dekker, "A floating-point technique for extending
+      // the available precision", 1971). Large terms are scaled, lest the product overflow.
+      {"weft_fma_f64", R"(fn weft_fma_f64(x: f64, b: f64, y: f64) -> f64 {
+  let is_large = abs(y) > weft_f64(0x7fd0000000000000lu);
+  let scale = select(f64(1), f64(0x1p-2f), is_large);
+  let a = weft_opaque_f64(x * scale);
+  let product = weft_opaque_f64(a * b);
+  let sum = weft_opaque_f64(product + y * scale);
+  let a_high = bitcast<f64>((bitcast<u64>(a) + 0x4000000lu) & 0xfffffffff8000000lu);
+  let b_high = bitcast<f64>((bitcast<u64>(b) + 0x4000000lu) & 0xfffffffff8000000lu);
+  let a_low = weft_opaque_f64(a - a_high);
+  let b_low = weft_opaque_f64(b - b_high);
+  var error = weft_opaque_f64(a_high * b_high - product);
+  error = weft_opaque_f64(error + weft_opaque_f64(a_high * b_low));
+  error = weft_opaque_f64(error + weft_opaque_f64(a_low * b_high));
+  error = weft_opaque_f64(error + weft_opaque_f64(a_low * b_low));
+  return select(sum, sum + error, abs(error) < abs(product)) * select(f64(1), f64(4), is_large);
+}
+)"},
       {"weft_power_f32", "fn weft_power_f32(n: i32) -> f32 { return bitcast<f32>(u32(n + 127) << 23u); }\n"},
       {"weft_power_f64", "fn weft_power_f64(n: i32) -> f64 { return bitcast<f64>(u64(n + 1023) << 52u); }\n"},
   };

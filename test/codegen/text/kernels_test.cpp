@@ -118,6 +118,15 @@ std::vector<ScalarOp> all_ops(DType t) {
 
 TEST_P(KernelText, EveryFloatOp) { compare_ops(all_ops(DType::F32), DType::F32, 8); }
 
+TEST_P(KernelText, LargeNumbersOfF64) {
+  const ScalarOp ops[] = {ScalarOp::Ceil, ScalarOp::Floor, ScalarOp::Round, ScalarOp::Trunc};
+  compare_ops(ops, DType::F64, 4, -1e12, 1e12);
+  Builder b("remainders");  // quotients of more than 24 bits
+  const ValueId x = b.load(input(b, DType::F64), b.program_id(), 1), y = b.load(input(b, DType::F64), b.program_id(), 1);
+  b.store(output(b, DType::F64), b.scalar(ScalarOp::Fmod, {x, y}), b.program_id());
+  compare(b.finish(), {random_data(DType::F64, 24, -1e300, 1e300), random_data(DType::F64, 24), zeros(DType::F64, 24)}, {}, 24);
+}
+
 TEST_P(KernelText, EveryIntegerOp) {
   for (DType t : {DType::I32, DType::I64, DType::U8, DType::I16}) {
     compare_ops(all_ops(t), t, 4, is_signed_int(t) ? -40 : 0, 40);
