@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Scaled dot product attention through Weft, torch's fused function and ONNX Runtime, alternating in the same minutes.
 
-    python bench/attention.py [--threads 2] [--rounds 3] [--seconds 0.3] [CASE...]
+    python bench/attention.py [--threads 2] [--rounds 3] [--seconds 0.3] [--write] [CASE...]
 
 A case is KIND:HEADSxROWSxKEYSxSIZE; kinds are plain, causal (an additive mask, an input of the model) and decode (one
 query row, keys and values of the past as inputs). The models are written as exporters write them: MatMul, Mul, Add,
@@ -20,8 +20,9 @@ import tempfile
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from models import cpu_name, weft_arguments  # noqa: E402
-from peers import MEASURE, add_rounds, best_of, geomean, run_peer  # noqa: E402
+from models import weft_arguments  # noqa: E402
+from peers import MEASURE, add_rounds, best_of, run_peer  # noqa: E402
+from table import Table, cpu_name, geomean, measured, threads_str  # noqa: E402
 
 CASES = [f"{kind}:12x{n}x{n}x{d}" for d in (64, 128) for kind in ("plain", "causal") for n in (128, 512, 2048)] + [
     f"decode:12x1x{n}x{d}" for d in (64, 128) for n in (128, 512, 2048)]
@@ -89,21 +90,22 @@ def main():
     parser.add_argument("cases", nargs="*", default=CASES)
     add_rounds(parser)
     parser.add_argument("--unfused", action="store_true")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/kernels.md")
     args = parser.parse_args()
     peers = [p for p in ("torch", "onnxruntime") if importlib.util.find_spec(p)]
     engines = ["weft", *(["unfused"] if args.unfused else []), *peers]
-    print(f"{cpu_name()}, {args.threads} threads; ms\n")
-    print("| case | " + " | ".join(engines) + " | " + " | ".join(f"to {p}" for p in peers) + " |")
-    print("|" + "---|" * (1 + len(engines) + len(peers)), flush=True)
-    ratios = {p: [] for p in peers}
+    print(f"{cpu_name()}, {threads_str(args.threads)}; ms\n")
+    table, ratios = Table(["case", *engines, *(f"to {p}" for p in peers)]), {p: [] for p in peers}
     with tempfile.TemporaryDirectory() as tmp:
         for case in args.cases:
             ms = measure(case, engines, args, pathlib.Path(tmp))
             for p in peers:
                 ratios[p].append(ms[p] / ms["weft"])
-            print(f"| {case} | " + " | ".join(f"{ms[e]:.3f}" for e in engines) + " | "
-                  + " | ".join(f"{ratios[p][-1]:.2f}" for p in peers) + " |", flush=True)
-    print("\ngeometric means: " + ", ".join(f"{geomean(r):.2f} x {p}" for p, r in ratios.items()))
+            table.add([case, *(f"{ms[e]:.3f}" for e in engines), *(f"{ratios[p][-1]:.2f}" for p in peers)])
+    told = "Geometric means: " + ", ".join(f"**{geomean(r):.2f} x {p}**" for p, r in ratios.items()) + "."
+    print("\n" + told)
+    if args.write:
+        table.write("docs/kernels.md", "attention", f"{measured(args)}, milliseconds. {told}")
 
 
 if __name__ == "__main__":

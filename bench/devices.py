@@ -5,14 +5,14 @@
 
 --write puts the table into docs/models.md. Exit 1 when an output disagrees (bench/models.py says what that is).
 """
-import datetime
 import math
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-from models import arguments, cpu_name, disagreement, model_path, output_names, replace_part, ROOT, run_peer, run_weft, zoo
+from models import arguments, disagreement, model_path, output_names, run_peer, run_weft, zoo
+from table import Table, geomean, measured
 
 
 def measure(name, args):
@@ -49,24 +49,21 @@ def main():
     parser.add_argument("--write", action="store_true", help="put the table into docs/models.md")
     args = parser.parse_args()
     args.targets = ["cpu", *args.targets]
-    lines = [f"| model | {' | '.join(args.targets)} |", "|---|" + "---|" * len(args.targets)]
-    print(*lines, sep="\n", flush=True)
-    results = []
+    table, results = Table(["model", *args.targets]), []
     for name in args.names or list(zoo.catalogue()) + list(zoo.wheel_catalogue()):
         result = measure(name, args)
         results.append(result)
-        lines.append(f"| {name} | {' | '.join(cell(result[t], result['cpu']) for t in args.targets)} |")
-        print(lines[-1], flush=True)
+        table.add([name, *(cell(result[t], result["cpu"]) for t in args.targets)])
     told = []
     for target in args.targets[1:]:
         ran = [r for r in results if "error" not in r[target]]
-        mean = math.exp(sum(math.log(r[target]["ms"] / r["cpu"]["ms"]) for r in ran) / max(1, len(ran)))
+        mean = geomean(r[target]["ms"] / r["cpu"]["ms"] for r in ran)
         agree = sum(r[target]["off"] <= 1 for r in ran)
         told.append(f"`{target}`: {agree} of {len(results)} models agree with ONNX Runtime, {mean:.2f} of `cpu`'s time by geometric mean.")
     print("", *told, sep="\n")
     if args.write:
-        head = f"Measured {datetime.date.today().isoformat()} on {cpu_name()}, {args.threads} threads: milliseconds a run, in brackets how often `cpu`'s."
-        replace_part(ROOT / "docs/models.md", "devices", "\n".join([head, "", *told, "", *lines]) + "\n")
+        head = f"{measured(args)}: milliseconds a run, in brackets how often `cpu`'s."
+        table.write("docs/models.md", "devices", "\n".join([head, "", *told]))
     sys.exit(any("error" in r[t] or r[t]["off"] > 1 for r in results for t in args.targets))
 
 

@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """Single kernels of f32 through Weft, torch, ONNX Runtime and OpenVINO, alternating in the same minutes.
 
-    python bench/kernels.py [--threads 2] [--rounds 3] [--seconds 0.3] [--precision high] [KIND:SIZES...]
+    python bench/kernels.py [--threads 2] [--rounds 3] [--seconds 0.3] [--precision high] [--weights int8] [--write] [KIND:SIZES...]
 
-softmax, layer_norm and gelu: ROWSxCOLUMNS, along the columns. chain: ELEMENTS of max(x a + b, 0) c, beside torch's copy of as
-many. linear: MxNxK, a product with weights, a bias and GELU. conv: CHANNELSxSIDE, 3 x 3 with as many channels and a
-bias. Milliseconds of the best round's median, and ratios: above 1 Weft is faster. torch calls its own functions on its own
-tensors, the others run the ONNX model. Products alone are in dot.py, attention in attention.py.
+dot: MxNxK, a product with weights alone. softmax, layer_norm and gelu: ROWSxCOLUMNS, along the columns. chain: ELEMENTS of
+max(x a + b, 0) c, beside torch's copy of as many. linear: MxNxK, a product with weights, a bias and GELU. conv:
+CHANNELSxSIDE, 3 x 3 with as many channels and a bias. Milliseconds of the best round's median, and ratios: above 1 Weft is faster. torch calls its own functions on its own
+tensors, the others run the ONNX model. "of peak" is the share of what fused multiplications on registers reach here (`weft doctor
+--measure`), of kernels that are made of them. --write puts the tables into docs/kernels.md. Attention is in attention.py.
 """
 import argparse
 import importlib.util
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,9 +21,13 @@ import tempfile
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from models import cpu_name, weft_arguments  # noqa: E402
-from peers import MEASURE, PEERS, add_form, add_rounds, best_of, geomean, run_peer, run_weft_bench  # noqa: E402
+from models import weft_arguments  # noqa: E402
+from peers import MEASURE, PEERS, add_form, add_rounds, best_of, run_peer, run_weft_bench  # noqa: E402
+from table import Table, cpu_name, geomean, measured, threads_str  # noqa: E402
 
+PRODUCTS = ["dot:" + sizes for sizes in [
+    "128x128x128", "256x256x256", "512x512x512", "1024x1024x1024", "2048x2048x2048", "128x768x768", "128x3072x768", "128x768x3072",
+    "32x3072x768", "8x768x768", "8x3072x768", "1x3072x768", "1x768x3072", "1x16384x2048"]]
 CASES = ["softmax:1536x128", "softmax:128x768", "softmax:512x1024", "layer_norm:128x768", "layer_norm:512x768", "gelu:128x768", "gelu:128x3072",
          "chain:16777216", "linear:128x768x768", "linear:128x3072x768", "linear:512x3072x768", "linear:32x3072x768",
          "conv:64x56", "conv:128x28", "conv:256x14", "conv:512x7"]
@@ -31,6 +37,7 @@ TORCH = {
     "layer_norm": "F.layer_norm(x, x.shape[-1:], a, b)",
     "gelu": "F.gelu(x)",
     "chain": "torch.relu(x * a + b) * c",
+    "dot": "F.linear(x, a)",
     "linear": "F.gelu(F.linear(x, a, b))",
     "conv": "F.conv2d(x, a, b, padding=1)",
 }
@@ -47,7 +54,7 @@ def run():
 def arrays(kind, sizes, rng):
     """The input x, and the constants a, b, c, in torch's layouts."""
     normal = lambda *shape: rng.standard_normal(shape).astype(np.float32)
-    if kind == "linear":
+    if kind in ("dot", "linear"):
         m, n, k = sizes
         return dict(x=normal(m, k), a=normal(n, k) / np.float32(k ** 0.5), b=normal(n))
     if kind == "conv":
@@ -69,11 +76,12 @@ def model(path, kind, data):
         "gelu": lambda: gelu("x"),
         "chain": lambda: [node("Mul", ["x", "a"], ["0"]), node("Add", ["0", "b"], ["1"]), node("Relu", ["1"], ["2"]), node("Mul", ["2", "c"], ["y"])],
         "linear": lambda: [node("Gemm", ["x", "a", "b"], ["l"], transB=1), *gelu("l")],
+        "dot": lambda: [node("Gemm", ["x", "a"], ["y"], transB=1)],
         "conv": lambda: [node("Conv", ["x", "a", "b"], ["y"], pads=[1, 1, 1, 1])],
     }[kind]()
     used = {name for n in nodes for name in n.input}
     constants = {**{n: v for n, v in data.items() if n != "x"}, "root": np.float32(2 ** 0.5), "one": np.float32(1), "half": np.float32(0.5)}
-    shape = [len(data["x"]), len(data["b"])] if kind == "linear" else data["x"].shape
+    shape = [len(data["x"]), len(data["b"])] if kind in ("dot", "linear") else data["x"].shape
     ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, s) for name, s in (("x", data["x"].shape), ("y", shape))]
     weights = [numpy_helper.from_array(v, n) for n, v in constants.items() if n in used]
     graph = helper.make_graph(nodes, kind, ports[:1], ports[1:], weights)
@@ -86,9 +94,23 @@ def run_torch(call, inputs, args):
     return json.loads(done.stdout.splitlines()[-1])["ms"] if done.returncode == 0 else float("nan")
 
 
+def peak(args):
+    """Multiply-adds' operations a second, in GFLOP/s."""
+    text = subprocess.run([args.weft, "doctor", "--measure"], capture_output=True, text=True, check=True).stdout
+    found = re.search(rf"^{threads_str(args.threads)}\s+([0-9.]+) GFLOP/s", text, re.M)
+    return float(found.group(1)) if found else float("nan")
+
+
+def operations(kind, sizes):
+    """Those of multiplications and their additions, where they are what takes the time."""
+    if kind in ("dot", "linear"):
+        return 2 * sizes[0] * sizes[1] * sizes[2]
+    return 2 * 9 * sizes[0] ** 2 * sizes[1] ** 2 if kind == "conv" else float("nan")
+
+
 def measure(case, peers, args, folder):
-    kind, sizes = case.split(":")
-    data = arrays(kind, [int(s) for s in sizes.split("x")], np.random.default_rng(0))
+    kind, sizes = case
+    data = arrays(kind, sizes, np.random.default_rng(0))
     path, inputs = folder / "kernel.onnx", folder / "inputs.npz"
     model(path, kind, data)
     np.savez(inputs, **data)
@@ -102,26 +124,40 @@ def measure(case, peers, args, folder):
     return best_of(args.rounds, {engine: how[engine] for engine in ["weft", *peers]})
 
 
+def compare(cases, peers, args, most):
+    """The table of some cases, and what it comes to."""
+    shown = lambda value, form: form.format(value) if value == value else "-"
+    table, ratios = Table(["kernel", "weft", *peers, "of peak", "to torch", "to the best"]), []
+    with tempfile.TemporaryDirectory() as tmp:
+        for case in cases:
+            kind, sizes = case.split(":")
+            sizes = [int(s) for s in sizes.split("x")]
+            ms = measure((kind, sizes), peers, args, pathlib.Path(tmp))
+            ratios.append(min((ms[p] for p in peers if p != "copy" and ms[p] == ms[p]), default=float("nan")) / ms["weft"])
+            table.add([case, *(shown(ms[e], "{:.4f}") for e in ["weft", *peers]), shown(1e-4 * operations(kind, sizes) / ms["weft"] / most, "{:.0f} %"),
+                       shown(ms.get("torch", float("nan")) / ms["weft"], "{:.2f}"), f"{ratios[-1]:.2f}"])
+    told = f"Geometric mean: **{geomean(ratios):.2f} x the best peer**."
+    print(f"\n{told}\n", flush=True)
+    return table, told
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("cases", nargs="*", default=CASES)
+    parser.add_argument("cases", nargs="*")
+    parser.add_argument("--write", action="store_true", help="put the tables of all cases into docs/kernels.md")
     add_rounds(parser)
     add_form(parser)
     args = parser.parse_args()
     peers = [p for p in ("torch", "onnxruntime", "openvino") if importlib.util.find_spec(PEERS[p][0].split()[-1])]
-    if "torch" in peers:
-        peers.append("copy")
-    print(f"{cpu_name()}, {args.threads} threads, precision {args.precision}; ms\n")
-    print("| kernel | weft | " + " | ".join(peers) + " | to torch | to the best |\n|" + "---|" * (4 + len(peers)))
-    ratios = []
-    with tempfile.TemporaryDirectory() as tmp:
-        for case in args.cases:
-            ms = measure(case, peers, args, pathlib.Path(tmp))
-            ratios.append(min((ms[p] for p in peers if p != "copy" and ms[p] == ms[p]), default=float("nan")) / ms["weft"])
-            to_torch = ms.get("torch", float("nan")) / ms["weft"]
-            print(f"| {case} | {ms['weft']:.4f} | " + " | ".join(f"{ms[p]:.4f}" if ms[p] == ms[p] else "-" for p in peers)
-                  + f" | {to_torch:.2f} | {ratios[-1]:.2f} |", flush=True)
-    print(f"\ngeometric mean {geomean(ratios):.2f} x the best peer")
+    most = peak(args)
+    how = f"precision {args.precision}, {most:.0f} GFLOP/s at most, milliseconds."
+    print(f"{cpu_name()}, {threads_str(args.threads)}, {how}\n")
+    parts = {"": args.cases} if args.cases else {"products": PRODUCTS, "others": CASES}
+    for part, cases in parts.items():
+        copy = ["copy"] if "torch" in peers and any(case.startswith("chain:") for case in cases) else []
+        table, told = compare(cases, peers + copy, args, most)
+        if part and args.write:
+            table.write("docs/kernels.md", f"{part}, {threads_str(args.threads)}", f"{measured(args)}, {how} {told}")
 
 
 if __name__ == "__main__":

@@ -11,9 +11,7 @@ model's recorded `peer_error` is added: how far ONNX Runtime's own output is off
 of the compiler prints does not parse back to itself.
 """
 import argparse
-import datetime
 import json
-import math
 import pathlib
 import subprocess
 import sys
@@ -21,7 +19,9 @@ import tempfile
 
 import numpy as np
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from table import ROOT, geomean, measured, replace_part  # noqa: E402
+
 sys.path.insert(0, str(ROOT / "zoo"))
 import zoo  # noqa: E402
 
@@ -145,32 +145,18 @@ HEADER = """| model | agrees | nodes → prims → loops → kernels → unique 
 |---|---|---|---|---|---|---|---|---|---|---|"""
 
 
-def cpu_name():
-    for line in open("/proc/cpuinfo"):
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return "unknown CPU"
-
-
 def summary(results, args):
     """The lines that README.md quotes."""
     ran = [r for r in results if "error" not in r]
     agree = sum(r["off"] <= 1 for r in ran)
     ratios = sorted((r["median_ms"] / r["ort"], r["name"]) for r in ran)
-    mean = math.exp(sum(math.log(ratio) for ratio, _ in ratios) / len(ratios))
+    mean = geomean(ratio for ratio, _ in ratios)
     compiling = sorted(r["compile_ms"] for r in ran)
-    today = datetime.date.today().isoformat()
-    return (f"Measured {today} on {cpu_name()}, {args.threads} threads, compile cache off: {len(ran)} of {len(results)} models"
+    return (f"{measured(args)}, compile cache off: {len(ran)} of {len(results)} models"
             f" run, {agree} agree with ONNX Runtime.\n\n"
             f"- A run takes {mean:.2f} of ONNX Runtime's time by geometric mean (below 1 is faster), from {ratios[0][0]:.2f}"
             f" ({ratios[0][1]}) to {ratios[-1][0]:.2f} ({ratios[-1][1]}).\n"
             f"- Compiling takes {compiling[len(compiling) // 2]:.0f} ms in the median, {compiling[-1]:.0f} ms at most.\n")
-
-
-def replace_part(path, marker, new):
-    """What stands between the two comments that name the marker."""
-    before, after = path.read_text().split(f"<!-- {marker} -->\n")[::2]
-    path.write_text(f"{before}<!-- {marker} -->\n{new}<!-- {marker} -->\n{after}")
 
 
 def write(results, args):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The zoo's models through Weft and its peers, alternating in the same minutes: speed, start, memory, one table.
 
-    python bench/peers.py [NAME...] [--threads 2] [--rounds 2] [--seconds 1] [--start-only] [--peers onnxruntime,openvino] [--csv FILE]
+    python bench/peers.py [NAME[:DIM=SIZE]...] [--threads 2] [--rounds 2] [--seconds 1] [--start-only | --speed-only [--write]]
+                          [--peers onnxruntime,openvino] [--csv FILE]
 
 Every engine runs in processes of its own, in turn, `rounds` times; the best round's median counts. Peers that are not
 installed are left out by name (`pip install onnxruntime openvino torch torchvision transformers`). OpenVINO runs with its
@@ -14,12 +15,12 @@ its end included. For Weft cold is without its cache, warm with what an earlier 
 Python, numpy and itself stands beside and does not count in the ratios. MB is the largest resident set until the first
 result, of which a peer's import is a part that it cannot do without. Ratios: the best peer's time of a run over Weft's
 (above 1 Weft is faster); Weft's cold start, warm start and memory over the first peer's (below 1 Weft needs less).
---start-only leaves the time of a run out, which takes most of the minutes.
+--start-only leaves the time of a run out, which takes most of the minutes; --speed-only leaves out all else, and puts its
+table into docs/peers.md with --write.
 """
 import csv
 import importlib.util
 import json
-import math
 import os
 import pathlib
 import subprocess
@@ -30,7 +31,8 @@ import time
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from models import arguments, cpu_name, model_path, ROOT, weft_arguments, zoo  # noqa: E402
+from models import arguments, model_path, weft_arguments, zoo  # noqa: E402
+from table import ROOT, Table, cpu_name, geomean, measured, threads_str  # noqa: E402
 
 MEASURE = """
 import json, resource, sys, time
@@ -72,10 +74,13 @@ run = torch_models.runner(path, threads, feed, {peer == "torch.compile"})
 }
 
 
+BATCHES = ["resnet50:batch=8", "bert_base:batch=8"]  # beside the models as they are
+
+
 def run_peer(peer, path, inputs, args):
     imports, load = PEERS[peer]
     done = subprocess.run([sys.executable, "-c", MEASURE.format(imports=imports, load=load), str(path), str(args.threads),
-                           str(0 if args.start_only else args.seconds), str(inputs)], capture_output=True, text=True,
+                           str(args.seconds), str(inputs)], capture_output=True, text=True,
                           env=dict(os.environ, PYTHONPATH=str(pathlib.Path(__file__).resolve().parent)))
     return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
 
@@ -94,7 +99,6 @@ def add_rounds(parser):
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.set_defaults(start_only=False)
 
 
 def best_of(rounds, how):
@@ -123,6 +127,9 @@ def run_once(command, environment):
 
 
 def run_weft(arguments, args, folder):
+    if args.speed_only:
+        found = run_weft_bench(arguments, args)
+        return found and dict(ms=found["median_ms"])
     environment = dict(os.environ, WEFT_CACHE_DIR=str(folder / "cache"))
     run = [args.weft, "run", *arguments, *form_of(args)]
     cold = run_once([*run, "--no-cache"], environment)
@@ -131,13 +138,14 @@ def run_weft(arguments, args, folder):
     if not (folder / "cache").exists():
         run_once(run, environment)  # fills the cache
     warm = run_once(run, environment) or (float("nan"), float("nan"))
-    found = None if args.start_only else run_weft_bench(arguments, args)
+    found = run_weft_bench(arguments, args) if args.seconds else None
     return dict(ms=found["median_ms"] if found else float("nan"), start=cold[0], importing=0.0, mb=cold[1], warm=warm[0], warm_mb=warm[1])
 
 
-def measure(name, peers, args):
+def measure(case, peers, args):
+    name, *sizes = case.split(":")
     path = model_path(name, args.models)
-    inputs = zoo.inputs_of(name)
+    inputs = zoo.inputs_of(name, {dim: int(size) for dim, size in (s.split("=") for s in sizes)})
     best = {}
     with tempfile.TemporaryDirectory() as tmp:
         folder = pathlib.Path(tmp)
@@ -152,19 +160,48 @@ def measure(name, peers, args):
     return best
 
 
-def cells(result, engine, best_ms):
-    r = result.get(engine)
+def columns(args, peers):
+    """The names of the table's columns between the model's and the ratios', by engine, and those of the ratios."""
+    if args.speed_only:
+        return {e: [f"{e} ms"] for e in ["weft", *peers]}, ["best peer / weft"]
+    weft = [f"weft {what}" for what in ["ms", "cold s", "warm s", "cold MB", "warm MB"]]
+    return {"weft": weft, **{e: [f"{e} {what}" for what in ["ms", "s (+ import)", "MB"]] for e in peers}}, ["speed", "cold", "warm", "MB", "warm MB"]
+
+
+def cells(r, best_ms, width):
     if r is None:
-        return ["-"] * (5 if engine == "weft" else 3)
+        return ["-"] * width
     ms = f"**{r['ms']:.2f}**" if r["ms"] == best_ms else f"{r['ms']:.2f}" if r["ms"] == r["ms"] else "-"
+    if width == 1:
+        return [ms]
     if "warm" in r:
         return [ms, f"{r['start']:.3f}", f"{r['warm']:.3f}", f"{r['mb']:.0f}", f"{r['warm_mb']:.0f}"]
     return [ms, f"{r['start'] - r['importing']:.3f} (+{r['importing']:.2f})", f"{r['mb']:.0f}"]
 
 
-def geomean(values):
-    values = [v for v in values if v == v and v > 0]
-    return math.exp(sum(map(math.log, values)) / len(values)) if values else float("nan")
+def ratios_of(mine, others, args):
+    speed = min(o["ms"] for o in others) / mine["ms"]
+    if args.speed_only:
+        return [speed]
+    first = others[0]
+    start = first["start"] - first["importing"]
+    return [speed, mine["start"] / start, mine["warm"] / start, mine["mb"] / first["mb"], mine["warm_mb"] / first["mb"]]
+
+
+def summary(ratios, peers, args):
+    """Of all models together; `ratios` by model."""
+    means = [(geomean(column), column) for column in zip(*ratios.values())]
+    told = []
+    if args.seconds:
+        least = min(ratios, key=lambda name: ratios[name][0])
+        slower = sum(r[0] < 0.95 for r in ratios.values())
+        told.append(f"Geometric mean over {len(ratios)} models: **{means[0][0]:.2f} x the best peer**, least {ratios[least][0]:.2f} ({least}); "
+                    f"{slower} below 0.95.")
+    if not args.speed_only:
+        (cold, colds), (warm, warms), (mb, mbs), (warm_mb, warm_mbs) = means[1:]
+        told.append(f"Of {peers[0]}'s, geometric mean and worst: cold start {cold:.2f} ({max(colds):.2f}), warm start {warm:.2f} ({max(warms):.2f}), "
+                    f"peak memory {mb:.2f} ({max(mbs):.2f}), warm {warm_mb:.2f} ({max(warm_mbs):.2f})")
+    return "\n\n".join(told)
 
 
 def main():
@@ -175,39 +212,31 @@ def main():
     parser.add_argument("--csv", type=pathlib.Path)
     add_form(parser)
     parser.add_argument("--start-only", action="store_true")
+    parser.add_argument("--speed-only", action="store_true")
+    parser.add_argument("--write", action="store_true", help="with --speed-only: put the table into docs/peers.md")
     args = parser.parse_args()
+    if args.start_only:
+        args.seconds = 0
     peers = [p for p in args.peers.split(",") if importlib.util.find_spec(PEERS[p][0].split()[-1])]
-    print(f"{cpu_name()}, {args.threads} threads; ms a run, seconds to the first result (of which import), peak MB\n")
-    weft_columns = [f"weft {what}" for what in ["ms", "cold s", "warm s", "cold MB", "warm MB"]]
-    peer_columns = [f"{e} {what}" for e in peers for what in ["ms", "s (+ import)", "MB"]]
-    head = ["model", *weft_columns, *peer_columns, "speed", "cold", "warm", "MB", "warm MB"]
-    print("| " + " | ".join(head) + " |\n|" + "---|" * len(head), flush=True)
-    rows, ratios = [], []
-    for name in args.names or [*zoo.catalogue(), *zoo.wheel_catalogue()]:
-        result = measure(name, peers, args)
+    names, compared = columns(args, peers)
+    print(f"{cpu_name()}, {threads_str(args.threads)}; ms a run, seconds to the first result (of which import), peak MB\n")
+    table, ratios = Table(["model", *(c for engine in names.values() for c in engine), *compared]), {}
+    for case in args.names or [*zoo.catalogue(), *zoo.wheel_catalogue(), *BATCHES]:
+        result = measure(case, peers, args)
         best_ms = min((r["ms"] for r in result.values() if r["ms"] == r["ms"]), default=None)
         others = [result[p] for p in peers if p in result]
-        compared = [""] * 5
         if "weft" in result and others:
-            mine, first = result["weft"], others[0]
-            start = first["start"] - first["importing"]
-            ratio = (min(o["ms"] for o in others) / mine["ms"], mine["start"] / start, mine["warm"] / start, mine["mb"] / first["mb"],
-                     mine["warm_mb"] / first["mb"])
-            ratios.append(ratio)
-            compared = [f"{r:.2f}" if r == r else "-" for r in ratio]
-        line = [name, *(c for e in ["weft", *peers] for c in cells(result, e, best_ms)), *compared]
-        rows.append(line)
-        print("| " + " | ".join(line) + " |", flush=True)
-    if ratios:
-        speed, cold, warm, memory, warm_memory = (geomean(r[k] for r in ratios) for k in range(5))
-        if not args.start_only:
-            print(f"\ngeometric means over {len(ratios)} models: speed {speed:.2f} x the best peer (worst {min(r[0] for r in ratios):.2f})")
-        print(f"\nof {peers[0]}'s, geometric mean and worst: cold start {cold:.2f} ({max(r[1] for r in ratios):.2f}), warm start {warm:.2f} "
-              f"({max(r[2] for r in ratios):.2f}), peak memory {memory:.2f} ({max(r[3] for r in ratios):.2f}), warm {warm_memory:.2f} "
-              f"({max(r[4] for r in ratios):.2f})")
+            ratios[case] = ratios_of(result["weft"], others, args)
+        shown = [f"{r:.2f}" if r == r else "-" for r in ratios[case]] if case in ratios else ["-"] * len(compared)
+        table.add([case, *(c for e in names for c in cells(result.get(e), best_ms, len(names[e]))), *shown])
+    told = summary(ratios, peers, args) if ratios else "Nothing to compare."
+    print("\n" + told)
+    if args.write:
+        how = f"{measured(args)}, precision {args.precision}, milliseconds a run, the best of {args.rounds} rounds."
+        table.write("docs/peers.md", f"{args.precision}, {threads_str(args.threads)}", f"{how} {told}")
     if args.csv:
         with args.csv.open("w", newline="") as out:
-            csv.writer(out).writerows([head, *rows])
+            csv.writer(out).writerows(table.rows)
 
 
 if __name__ == "__main__":

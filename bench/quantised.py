@@ -19,8 +19,9 @@ import tempfile
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from models import arguments, cpu_name, model_path, output_names, safe, weft_arguments, zoo  # noqa: E402
-from peers import PEERS, add_form, geomean, run_peer, run_weft_bench  # noqa: E402
+from models import arguments, model_path, output_names, safe, weft_arguments, zoo  # noqa: E402
+from peers import PEERS, add_form, run_peer, run_weft_bench  # noqa: E402
+from table import Table, cpu_name, geomean, measured, threads_str  # noqa: E402
 
 OWN = ["minilm_int8", "ddddocr_int8"]
 PASSES = ["quantised", "quantised-bodies", "requantise", "tables"]
@@ -118,19 +119,22 @@ def main():
     add_form(parser)
     parser.add_argument("--tolerance", type=float, default=0.1)
     parser.add_argument("--peers", default="onnxruntime,openvino")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/peers.md")
     args = parser.parse_args()
     peers = [p for p in args.peers.split(",") if importlib.util.find_spec(p)]
-    print(f"{cpu_name()}, {args.threads} threads; ms a run (standard deviations from the exact result)\n")
-    print("| model | weft | " + " | ".join(peers) + " | ratio |\n|" + "---|" * (3 + len(peers)), flush=True)
-    ratios = []
+    print(f"{cpu_name()}, {threads_str(args.threads)}; ms a run (standard deviations from the exact result)\n")
+    table, ratios = Table(["model", "weft", *peers, "best peer / weft"]), []
     for name in args.names:
         best, off = measure(name, peers, args)
         agreeing = [best[p] for p in peers if off[p] <= max(args.tolerance, 2 * off["weft"])]
         ratio = min(agreeing) / best["weft"] if agreeing else float("nan")
         ratios.append(ratio)
         cells = [f"{best[e]:.2f} ({off[e]:.1g})" for e in ["weft", *peers]]
-        print(f"| {name + ('_qdq' if name in MADE else '')} | " + " | ".join(cells) + f" | {ratio:.2f} |", flush=True)
-    print(f"\ngeometric mean {geomean(ratios):.2f} x the best peer that agrees")
+        table.add([name + ("_qdq" if name in MADE else ""), *cells, f"{ratio:.2f}"])
+    told = f"Geometric mean: **{geomean(ratios):.2f} x the best peer that agrees**."
+    print("\n" + told)
+    if args.write:
+        table.write("docs/peers.md", "quantised", f"{measured(args)}, milliseconds a run (standard deviations from the exact result). {told}")
 
 
 if __name__ == "__main__":

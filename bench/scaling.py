@@ -18,7 +18,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from models import ROOT, cpu_name, model_path  # noqa: E402
+from models import model_path  # noqa: E402
+from table import ROOT, cpu_name  # noqa: E402
 
 # Model, the size that grows, its values, the sizes that stay.
 CURVES = {

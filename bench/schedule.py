@@ -18,6 +18,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from models import arguments, model_path, weft_arguments, zoo  # noqa: E402
+from table import geomean  # noqa: E402
 
 
 def ranks(values):
@@ -56,10 +57,6 @@ def kernels_of(name, args):
 
 def ratio(k):
     return k["best_us"] / k["modelled_us"]
-
-
-def geomean(values):
-    return math.exp(sum(math.log(v) for v in values) / len(values))
 
 
 def report(kernels, worst):
