@@ -59,6 +59,7 @@ StepWork describe(const runtime::Plan& plan, const runtime::Transfer& copy, int 
 struct Body {
   const char* name;
   const runtime::Plan* plan;
+  bool stays = false;  // on the device
 };
 
 std::vector<Body> bodies_of(const runtime::PlanStep& step) {
@@ -66,13 +67,13 @@ std::vector<Body> bodies_of(const runtime::PlanStep& step) {
     return {{"then", branch->then_plan.get()}, {"else", branch->else_plan.get()}};
   }
   if (const auto* loop = std::get_if<runtime::LoopStep>(&step)) return {{"body", loop->body.get()}};
-  if (const auto* scan = std::get_if<runtime::ScanStep>(&step)) return {{"body", scan->body.get()}};
+  if (const auto* scan = std::get_if<runtime::ScanStep>(&step)) return {{"body", scan->body.get(), runtime::staying(*scan).has_value()}};
   return {};
 }
 
-void collect(const runtime::Plan& plan, int depth, const char* body, const std::vector<runtime::Profile>& profiles,
-             std::vector<StepWork>& into) {
-  const std::vector<runtime::Transfer> copies = runtime::transfers(plan);
+void collect(const Body& from, int depth, const std::vector<runtime::Profile>& profiles, std::vector<StepWork>& into) {
+  const runtime::Plan& plan = *from.plan;
+  const std::vector<runtime::Transfer> copies = runtime::transfers(plan, from.stays);
   auto copy = copies.begin();
   const auto add_copies = [&](std::size_t before) {
     for (; copy != copies.end() && copy->step == before; ++copy) into.push_back(describe(plan, *copy, depth));
@@ -81,7 +82,7 @@ void collect(const runtime::Plan& plan, int depth, const char* body, const std::
     add_copies(static_cast<std::size_t>(&step - plan.steps.data()));
     StepWork work = describe(plan, step);
     work.depth = depth;
-    if (&step == &plan.steps.front()) work.body = body;
+    if (&step == &plan.steps.front()) work.body = from.name;
     std::vector<double> ms;
     for (const runtime::Profile& profile : profiles) {
       const auto it = profile.find(&step);
@@ -96,7 +97,7 @@ void collect(const runtime::Plan& plan, int depth, const char* body, const std::
     std::sort(ms.begin(), ms.end());
     if (!ms.empty()) work.ms = ms[ms.size() / 2], work.best_ms = ms.front();
     into.push_back(std::move(work));
-    for (const Body& inner : bodies_of(step)) collect(*inner.plan, depth + 1, inner.name, profiles, into);
+    for (const Body& inner : bodies_of(step)) collect(inner, depth + 1, profiles, into);
   }
   add_copies(plan.steps.size());
 }
@@ -116,7 +117,7 @@ Result<std::vector<StepWork>> profile_while(const runtime::Executable& executabl
     WEFT_TRY(executable.run(inputs, outputs, options));
   }
   std::vector<StepWork> steps;
-  collect(executable.plan(), 0, "", profiles, steps);
+  collect({"", &executable.plan()}, 0, profiles, steps);
   return steps;
 }
 

@@ -1,4 +1,4 @@
-// Branches and loops of a plan: their bodies are plans that run inside the same run's options and bindings. A body keeps
+// Branches and loops of a plan; scans are in scan.cpp. Their bodies are plans that run inside the same run's options and bindings. A body keeps
 // one Run over all iterations, so that only pointers change from one to the next.
 #include <cstring>
 
@@ -70,29 +70,6 @@ class Stack {
   std::vector<std::string> strings_;
 };
 
-std::vector<std::int64_t> row_shape(const Tensor& t) {
-  return std::vector<std::int64_t>(t.shape().begin() + 1, t.shape().end());
-}
-
-// Gives tensors of one shape, each over the next row of another's bytes.
-class Rows {
- public:
-  explicit Rows(const Tensor& whole)
-      : dtype_(whole.dtype()),
-        shape_(row_shape(whole)),
-        bytes_(whole.shape()[0] > 0 ? whole.byte_size() / static_cast<std::size_t>(whole.shape()[0]) : 0),
-        data_(const_cast<void*>(whole.data())) {}
-  Tensor operator[](std::int64_t i) const {
-    return Tensor::mutable_view(dtype_, shape_, static_cast<std::byte*>(data_) + static_cast<std::size_t>(i) * bytes_);
-  }
-
- private:
-  DType dtype_;
-  std::vector<std::int64_t> shape_;
-  std::size_t bytes_;
-  void* data_;
-};
-
 }  // namespace
 
 Result<std::vector<Tensor>> Run::tensors(const std::vector<SlotId>& slots) {
@@ -160,49 +137,6 @@ Result<void> Run::loop(const LoopStep& step, std::size_t k) {
     }
     WEFT_TRY(put(slot, WEFT_TRY(stacks[s].finish(none)), step.origin));
   }
-  return {};
-}
-
-// Each slice of ys is written in place; the carried values alternate between the results' memory and a spare, so that
-// the last iteration writes the results.
-Result<void> Run::scan(const ScanStep& step, std::size_t k) {
-  const std::int64_t length = WEFT_TRY(step.length.evaluate(bindings()));
-  const std::size_t carried = step.carried.size();
-  std::vector<Tensor> inputs = WEFT_TRY(tensors(step.carried)), outputs(carried + step.ys.size());
-  std::vector<Tensor> buffers[2];
-  for (std::size_t c = 0; c < carried; ++c) {
-    SlotId slot = step.carried_out[c];
-    std::vector<std::int64_t> sizes = WEFT_TRY(shape(slot));
-    buffers[0].push_back(Tensor::mutable_view(plan_.slots[slot].dtype, sizes, WEFT_TRY(make(slot))));
-    buffers[1].push_back(length > 1 ? WEFT_TRY(Tensor::empty(plan_.slots[slot].dtype, sizes)) : Tensor());
-  }
-  std::vector<Rows> xs, ys;
-  for (SlotId s : step.xs) xs.emplace_back(WEFT_TRY(tensor(s)));
-  for (SlotId s : step.ys) ys.emplace_back(Tensor::view(plan_.slots[s].dtype, WEFT_TRY(shape(s)), WEFT_TRY(make(s)), nullptr));
-  inputs.resize(carried + xs.size());
-  for (SlotId s : step.captures) inputs.push_back(WEFT_TRY(tensor(s)));
-
-  Run body(*executable_.state_->bodies[k][0], inputs, outputs, options_, bindings(), Role::Body);
-  for (std::int64_t i = 0; i < length; ++i) {
-    WEFT_TRY(check_stop());
-    const auto& into = buffers[(length - 1 - i) % 2];
-    for (std::size_t x = 0; x < xs.size(); ++x) inputs[carried + x] = xs[x][i];
-    for (std::size_t c = 0; c < carried; ++c) outputs[c] = into[c];
-    for (std::size_t y = 0; y < ys.size(); ++y) outputs[carried + y] = ys[y][i];
-    WEFT_TRY(body.execute());
-    for (std::size_t c = 0; c < outputs.size(); ++c) {
-      SlotId slot = c < carried ? step.carried_out[c] : step.ys[c - carried];
-      const void* expected = c < carried ? into[c].data() : ys[c - carried][i].data();
-      if (outputs[c].data() != expected) {
-        return user_error("shape-mismatch", "a scan's result changes its shape").at(step.origin).expected(str(plan_.slots[slot].shape));
-      }
-      if (c < carried) inputs[c] = outputs[c];
-    }
-  }
-  for (SlotId s : step.carried_out) host_wrote(s);
-  for (SlotId s : step.ys) host_wrote(s);
-  if (length > 0) return {};
-  for (std::size_t c = 0; c < carried; ++c) WEFT_TRY(put(step.carried_out[c], inputs[c], step.origin));
   return {};
 }
 

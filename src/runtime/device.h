@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "runtime/kernel_abi.h"
 
 namespace weft::runtime {
 
@@ -19,7 +20,7 @@ class DeviceMemory {
 
 struct DeviceSpan {
   DeviceMemory* memory = nullptr;
-  std::int64_t offset = 0;  // bytes, a multiple of what the element types there need
+  std::int64_t offset = 0;  // bytes; of a buffer of a launch a multiple of DeviceCode::alignment(), and of its elements' size
   std::int64_t bytes = 0;   // of a buffer of a launch: how many are its own
 };
 
@@ -27,6 +28,7 @@ struct DeviceSpan {
 class DeviceCode {
  public:
   virtual ~DeviceCode() = default;
+  virtual std::int64_t alignment() const { return kGroupBufferAlign; }
 };
 
 struct DeviceLaunch {

@@ -10,7 +10,7 @@ namespace weft::runtime {
 Result<void> Run::prepare_device() {
   if (!plan_.device) return {};
   if (!memory_->mirror) memory_->mirror = std::make_unique<Mirror>(plan_, executable_.state_->device_constants);
-  return memory_->mirror->begin(layout_->memory.total);
+  return memory_->mirror->begin(layout_->memory.total, kept_);
 }
 
 Result<std::int64_t> Run::bytes(SlotId slot) const {
@@ -27,14 +27,7 @@ Result<void> Run::launch_on_device(const Launch& launch, const LaunchSizes& size
   const std::int32_t number = launch.variants[sizes.variant].kernel;
   const KernelEntry& kernel = plan_.device_kernels[number];
   std::vector<DeviceSpan> buffers;
-  for (std::size_t b = 0; b < launch.buffers.size(); ++b) {
-    const SlotId slot = base_of(plan_, launch.buffers[b]);
-    Mirror::Place place;
-    if (plan_.slots[slot].kind != Slot::Kind::Constant) place.bytes = WEFT_TRY(bytes(slot));
-    if (plan_.slots[slot].kind == Slot::Kind::Temp && layout_->known[slot]) place.arena_offset = layout_->offsets[slot];
-    place.host = memory_->pointers[slot];
-    buffers.push_back(WEFT_TRY(memory_->mirror->on_device(slot, place, kernel.written[b])));
-  }
+  for (std::size_t b = 0; b < launch.buffers.size(); ++b) buffers.push_back(WEFT_TRY(on_device(launch.buffers[b], kernel.written[b])));
   DeviceLaunch what;
   what.code = plan_.device_code.get();
   what.kernel = number;
@@ -44,6 +37,21 @@ Result<void> Run::launch_on_device(const Launch& launch, const LaunchSizes& size
   what.status = memory_->mirror->status(k);
   WEFT_TRY(plan_.device->launch(what));
   return options_.profile ? plan_.device->finish() : Result<void>();
+}
+
+Result<DeviceSpan> Run::on_device(SlotId slot, bool written) {
+  slot = base_of(plan_, slot);
+  Mirror::Place place;
+  if (plan_.slots[slot].kind != Slot::Kind::Constant) place.bytes = WEFT_TRY(bytes(slot));
+  if (plan_.slots[slot].kind == Slot::Kind::Temp && layout_->known[slot]) place.arena_offset = layout_->offsets[slot];
+  place.host = memory_->pointers[slot];
+  return memory_->mirror->on_device(slot, place, written);
+}
+
+// Whether the result lies where the device keeps it.
+bool Run::is_kept(SlotId output) const {
+  const Slot& slot = plan_.slots[output];
+  return kept_ != nullptr && slot.kind == Slot::Kind::Output && kept_->outputs[slot.index].memory != nullptr;
 }
 
 Result<void> Run::launch_between(const Launch& launch, const LaunchSizes& sizes) {
@@ -79,8 +87,10 @@ Result<void> Run::check_device() {
 
 Result<void> Run::finish_device() {
   if (!plan_.device) return {};
-  WEFT_TRY(check_device());
-  for (SlotId s : plan_.outputs) WEFT_TRY(fetch(s));
+  if (kept_ == nullptr) WEFT_TRY(check_device());  // else once, after all iterations
+  for (SlotId s : plan_.outputs) {
+    if (!is_kept(s)) WEFT_TRY(fetch(s));
+  }
   return {};
 }
 

@@ -44,14 +44,15 @@ Result<void> Executable::run(const std::vector<Tensor>& inputs, std::vector<Tens
 }
 
 Run::Run(const Executable& executable, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs,
-         const RunOptions& options, const Bindings& outer, Role role)
+         const RunOptions& options, const Bindings& outer, Role role, const Kept* kept)
     : executable_(executable),
       plan_(executable.plan()),
       inputs_(inputs),
       outputs_(outputs),
       options_(options),
       outer_(outer),
-      role_(role) {
+      role_(role),
+      kept_(kept) {
   threads_ = std::min(options.threads > 0 ? options.threads : decide_threads().threads, kMaxThreads);
   {
     std::lock_guard<std::mutex> lock(executable_.state_->mutex);
@@ -238,6 +239,7 @@ Result<void> Run::step(std::size_t k) {
   if (const auto* x = std::get_if<LoopStep>(&s)) return loop(*x, k);
   if (const auto* x = std::get_if<ScanStep>(&s)) return scan(*x, k);
   const auto& copy = std::get<CopyStep>(s);
+  if (is_kept(copy.to)) return {};  // in the same place as what it is a copy of
   return put(copy.to, WEFT_TRY(tensor(copy.from)), "");
 }
 

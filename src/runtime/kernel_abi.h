@@ -17,4 +17,7 @@ inline constexpr const char* kNeedsExact = "a value is not one that a fast form 
 using KernelFn = void (*)(void* const* buffers, const std::int64_t* sizes, std::int64_t begin, std::int64_t end,
                           void* scratch, std::int64_t* status);
 
+// On devices: where buffers begin, in bytes, for kernels of several threads, whose widest accesses are that wide.
+inline constexpr std::int64_t kGroupBufferAlign = 16;
+
 }  // namespace weft::runtime

@@ -20,35 +20,55 @@ Result<DeviceSpan> DeviceConstants::get(const Plan& plan, std::int32_t index) {
   return DeviceSpan{memory.get(), 0, bytes};
 }
 
-Result<void> Mirror::begin(std::int64_t arena_bytes) {
+Result<void> Mirror::begin(std::int64_t arena_bytes, const Kept* kept) {
   if (arena_bytes > arena_bytes_) {
     arena_.reset();
     arena_ = WEFT_TRY(plan_.device->allocate(arena_bytes));
     arena_bytes_ = arena_bytes;
   }
-  codes_.assign(plan_.steps.size(), 0);
-  const auto status_bytes = static_cast<std::int64_t>(codes_.size() * sizeof(std::int32_t));
-  if (!status_) status_ = WEFT_TRY(plan_.device->allocate(status_bytes));
-  WEFT_TRY(plan_.device->upload({status_.get(), 0}, codes_.data(), status_bytes));
+  if (kept == nullptr || !kept->resumed) {
+    codes_.assign(plan_.steps.size(), 0);
+    const auto status_bytes = static_cast<std::int64_t>(codes_.size() * sizeof(std::int32_t));
+    if (!status_) status_ = WEFT_TRY(plan_.device->allocate(status_bytes));
+    WEFT_TRY(plan_.device->upload({status_.get(), 0}, codes_.data(), status_bytes));
+  }
   states_.resize(plan_.slots.size());
   const std::vector<Residency> residency = initial_residency(plan_);
-  for (std::size_t s = 0; s < states_.size(); ++s) states_[s].residency = residency[s];
+  for (std::size_t s = 0; s < states_.size(); ++s) {
+    states_[s].residency = residency[s];
+    states_[s].kept = false;
+  }
+  if (kept == nullptr) return {};
+  for (std::size_t i = 0; i < kept->inputs.size(); ++i) keep(plan_.inputs[i], kept->inputs[i], true);
+  for (std::size_t o = 0; o < kept->outputs.size(); ++o) keep(plan_.outputs[o], kept->outputs[o], false);
   return {};
 }
+
+void Mirror::keep(SlotId slot, DeviceSpan at, bool is_there) {
+  if (at.memory == nullptr) return;
+  State& state = states_[slot];
+  state.at = at;
+  state.kept = true;
+  if (is_there) state.residency.is_on_device();
+}
+
+Result<DeviceSpan> Mirror::at_least(Owned& owned, std::int64_t bytes) {
+  if (owned.bytes < bytes) {
+    owned.memory = WEFT_TRY(plan_.device->allocate(bytes));
+    owned.bytes = bytes;
+  }
+  return DeviceSpan{owned.memory.get(), 0, bytes};
+}
+
+Result<DeviceSpan> Mirror::spare(SlotId slot, std::int64_t bytes) { return at_least(states_[base_of(plan_, slot)].spare, bytes); }
 
 Result<DeviceSpan> Mirror::on_device(SlotId slot, const Place& place, bool written) {
   slot = base_of(plan_, slot);
   const Slot& s = plan_.slots[slot];
   if (s.kind == Slot::Kind::Constant) return constants_.get(plan_, s.index);
   State& state = states_[slot];
-  if (!state.residency.on_device()) {
-    if (place.arena_offset >= 0) {
-      state.at = {arena_.get(), place.arena_offset};
-    } else if (state.own_bytes < place.bytes) {
-      state.own = WEFT_TRY(plan_.device->allocate(place.bytes));
-      state.own_bytes = place.bytes;
-    }
-    if (place.arena_offset < 0) state.at = {state.own.get(), 0};
+  if (!state.residency.on_device() && !state.kept) {
+    state.at = place.arena_offset >= 0 ? DeviceSpan{arena_.get(), place.arena_offset} : WEFT_TRY(at_least(state.own, place.bytes));
   }
   if (state.residency.use_on_device(written) && place.bytes > 0) {
     WEFT_TRY(plan_.device->upload(state.at, place.host, place.bytes));

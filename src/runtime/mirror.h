@@ -22,12 +22,18 @@ class DeviceConstants {
   std::vector<std::unique_ptr<DeviceMemory>> memory_;  // by constant
 };
 
+// Values of a body that lie on the device from one iteration to the next; spans without memory: on the host.
+struct Kept {
+  std::vector<DeviceSpan> inputs, outputs;
+  bool resumed = false;  // not the first iteration: what went wrong before is still to be seen
+};
+
 class Mirror {
  public:
   Mirror(const Plan& plan, DeviceConstants& constants) : plan_(plan), constants_(constants) {}
 
-  // A new run: inputs and constants are up to date on the host, nothing on the device.
-  Result<void> begin(std::int64_t arena_bytes);
+  // A new run: inputs and constants are up to date on the host, nothing but what is kept on the device.
+  Result<void> begin(std::int64_t arena_bytes, const Kept* kept);
 
   // Where a kernel finds the slot's `bytes`. `arena_offset` is of the host's arena, -1 for slots outside it; `host` the
   // bytes on this side, copied over when only they are up to date and the kernel reads or writes a part of them.
@@ -37,6 +43,8 @@ class Mirror {
   };
   Result<DeviceSpan> on_device(SlotId slot, const Place& place, bool written);
   bool only_on_device(SlotId slot) const;
+  // Memory of the slot's besides, for a value that alternates between two places.
+  Result<DeviceSpan> spare(SlotId slot, std::int64_t bytes);
   // Makes the host's bytes up to date; after host_wrote() they are the only ones that are.
   Result<void> to_host(SlotId slot, void* host, std::int64_t bytes);
   void host_wrote(SlotId slot);
@@ -49,12 +57,19 @@ class Mirror {
   Result<Failure> failed();
 
  private:
+  struct Owned {
+    std::unique_ptr<DeviceMemory> memory;
+    std::int64_t bytes = -1;
+  };
   struct State {
     Residency residency;
-    std::unique_ptr<DeviceMemory> own;          // outside the arena
-    std::int64_t own_bytes = -1;
+    Owned own, spare;  // outside the arena
     DeviceSpan at;
+    bool kept = false;
   };
+  Result<DeviceSpan> at_least(Owned& owned, std::int64_t bytes);
+  void keep(SlotId slot, DeviceSpan at, bool is_there);
+
   const Plan& plan_;
   DeviceConstants& constants_;
   std::unique_ptr<DeviceMemory> arena_, status_;

@@ -36,11 +36,11 @@ class Printer {
  public:
   explicit Printer(int depth) : indent_(static_cast<std::size_t>(depth) * 2, ' ') {}
 
-  std::string plan(const Plan& p) {
+  std::string plan(const Plan& p, bool stays = false) {
     line(fmt::format("plan @{} {{", p.name));
     indent_ += "  ";
     for (std::size_t i = 0; i < p.slots.size(); ++i) slot(i, p.slots[i]);
-    const std::vector<Transfer> copies = transfers(p);
+    const std::vector<Transfer> copies = transfers(p, stays);
     auto copy = copies.begin();
     const auto copies_before = [&](std::size_t step) {
       for (; copy != copies.end() && copy->step == step; ++copy) line(fmt::format("{} s{}", copy->to_device ? "upload" : "download", copy->slot));
@@ -103,13 +103,13 @@ class Printer {
   void step(const Plan&, const ScanStep& s) {
     line(fmt::format("scan {} times carried {} xs {} captures {} -> {} ys {}", s.length.str(), list(s.carried), list(s.xs),
                      list(s.captures), list(s.carried_out), list(s.ys)));
-    inside(s.body);
+    inside(s.body, staying(s).has_value());
   }
 
   void step(const Plan&, const CopyStep& c) { line(fmt::format("copy s{} -> s{}", c.from, c.to)); }
 
-  void inside(const std::shared_ptr<const Plan>& p) {
-    if (p) text_ += Printer(static_cast<int>(indent_.size()) / 2 + 1).plan(*p);
+  void inside(const std::shared_ptr<const Plan>& p, bool stays = false) {
+    if (p) text_ += Printer(static_cast<int>(indent_.size()) / 2 + 1).plan(*p, stays);
   }
 
   std::string indent_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "runtime/plan.h"
@@ -24,6 +25,10 @@ class Residency {
     host_ = host_ || download;
     return download;
   }
+  void is_on_device() {
+    host_ = false;
+    device_ = true;
+  }
   void wrote_on_host() {
     host_ = true;
     device_ = false;
@@ -38,6 +43,10 @@ class Residency {
 // At the begin of a run inputs and constants are on the host, and nothing is on the device.
 std::vector<Residency> initial_residency(const Plan& plan);
 
+// Of a scan whose body does nothing but launches on the device: what goes into it and comes out of it stays there over all
+// iterations. By carried value: the y that is a copy of it, or -1. Nothing: the body does more.
+std::optional<std::vector<int>> staying(const ScanStep& scan);
+
 struct Transfer {
   std::size_t step = 0;    // before which; steps.size(): at the end of the run
   SlotId slot = 0;
@@ -45,6 +54,7 @@ struct Transfer {
 };
 // The copies of one run, in order, bodies of control flow not looked into. Constants, which are copied before the first
 // run that reads them and stay, are not among them.
-std::vector<Transfer> transfers(const Plan& plan);
+// `stays`: of the body of a scan that stays on the device.
+std::vector<Transfer> transfers(const Plan& plan, bool stays = false);
 
 }  // namespace weft::runtime

@@ -68,7 +68,7 @@ class Run {
     Body,   // outputs that are given are memory to reuse where they fit
   };
   Run(const Executable& executable, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs,
-      const RunOptions& options, const Bindings& outer, Role role);
+      const RunOptions& options, const Bindings& outer, Role role, const Kept* kept = nullptr);
   ~Run();
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
@@ -92,6 +92,8 @@ class Run {
   // device_run.cpp
   Result<void> prepare_device();
   Result<void> launch_on_device(const Launch& launch, const LaunchSizes& sizes, std::size_t k);
+  Result<DeviceSpan> on_device(SlotId slot, bool written);
+  bool is_kept(SlotId output) const;
   Result<void> launch_between(const Launch& launch, const LaunchSizes& sizes);  // here, among launches on the device
   Result<void> fetch(SlotId slot);
   void host_wrote(SlotId slot);
@@ -101,9 +103,11 @@ class Run {
   // control.cpp
   Result<void> branch(const BranchStep& step, std::size_t k);
   Result<void> loop(const LoopStep& step, std::size_t k);
-  Result<void> scan(const ScanStep& step, std::size_t k);
   Result<bool> truth(SlotId slot, const std::string& origin);
   Result<std::vector<Tensor>> tensors(const std::vector<SlotId>& slots);
+  // scan.cpp
+  class Scan;
+  Result<void> scan(const ScanStep& step, std::size_t k);
   // values.cpp
   Result<std::vector<std::int64_t>> shape(SlotId slot) const;
   Result<void*> make(SlotId slot);              // of a slot about to be written
@@ -122,6 +126,7 @@ class Run {
   const RunOptions& options_;
   const Bindings& outer_;
   const Role role_;
+  const Kept* kept_;
   int threads_ = 1;
   std::shared_ptr<const Executable::Layout> layout_;
   Bindings late_;               // all bindings, once a step has bound more

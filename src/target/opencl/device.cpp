@@ -23,7 +23,9 @@ struct BuiltCode final : runtime::DeviceCode {
     for (cl_kernel k : kernels) cl.ReleaseKernel(k);
     if (program != nullptr) cl.ReleaseProgram(program);
   }
+  std::int64_t alignment() const override { return is_text ? 1 : DeviceCode::alignment(); }
   const OpenCl& cl;
+  bool is_text = true;
   cl_program program = nullptr;
   std::vector<cl_kernel> kernels;
   std::vector<std::size_t> threads;  // by kernel
@@ -190,6 +192,7 @@ std::string OpenClDevice::build_log(cl_program program) const {
 
 Result<std::shared_ptr<const runtime::DeviceCode>> OpenClDevice::build(Code kind, const std::string& code, const std::vector<Kernel>& kernels) const {
   auto built = std::make_shared<BuiltCode>(cl_);
+  built->is_text = kind == Code::Text;
   cl_int status = CL_SUCCESS;
   if (kind == Code::Spirv) {
     built->program = cl_.CreateProgramWithIL(context_, code.data(), code.size(), &status);

@@ -36,6 +36,7 @@ struct Code final : runtime::DeviceCode {
     BindGroupLayout* layout;  // the device's
     std::uint64_t programs;   // that one work group runs
   };
+  std::int64_t alignment() const override { return 1; }
   std::shared_ptr<Session> session;
   std::vector<Entry> entries;
 };

@@ -11,6 +11,7 @@
 #include <llvm/IR/Module.h>
 
 #include "codegen/llvm/emit/emitter.h"
+#include "runtime/kernel_abi.h"
 
 namespace weft::codegen {
 
@@ -21,7 +22,7 @@ namespace Intrinsic = llvm::Intrinsic;
 namespace {
 
 constexpr unsigned kGlobal = 1, kShared = 3;  // address spaces
-constexpr int kAlign = 16;  // of buffers: the widest access's
+constexpr int kAlign = static_cast<int>(runtime::kGroupBufferAlign);
 
 // Whether products of four warps read the buffer.
 bool is_block(const ssa::Block& block, int buffer) {
