@@ -14,9 +14,7 @@ Result<void> Run::prepare_device() {
 }
 
 Result<std::int64_t> Run::bytes(SlotId slot) const {
-  std::int64_t elements = 1;
-  for (std::int64_t n : WEFT_TRY(shape(slot))) elements *= n;
-  return static_cast<std::int64_t>(storage_bytes(plan_.slots[slot].dtype, elements).value_or(0));
+  return slot_bytes(plan_.slots[slot], WEFT_TRY(shape(slot)));
 }
 
 Result<void> Run::launch_on_device(const Launch& launch, const LaunchSizes& sizes, std::size_t k) {
@@ -56,11 +54,7 @@ bool Run::is_kept(SlotId output) const {
 
 Result<void> Run::launch_between(const Launch& launch, const LaunchSizes& sizes) {
   for (SlotId s : launch.buffers) WEFT_TRY(fetch(s));  // of what is written too: it may be a part
-  const auto launched = launch_here(launch, sizes);
-  if (!launched.ok()) {  // of what went wrong on the device before?
-    WEFT_TRY(check_device());
-    return launched;
-  }
+  WEFT_TRY(launch_here(launch, sizes));
   const KernelEntry& kernel = plan_.kernels[launch.variants[sizes.variant].kernel];
   for (std::size_t b = 0; b < launch.buffers.size(); ++b) {
     if (kernel.written[b]) host_wrote(launch.buffers[b]);
@@ -81,6 +75,7 @@ void Run::host_wrote(SlotId slot) {
 }
 
 Result<void> Run::check_device() {
+  if (!plan_.device) return {};
   const Mirror::Failure failure = WEFT_TRY(memory_->mirror->failed());
   return failure.step < 0 ? Result<void>() : failed_check(std::get<Launch>(plan_.steps[failure.step]), failure.code);
 }

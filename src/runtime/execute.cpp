@@ -206,7 +206,10 @@ Result<void> Run::execute() {
   WEFT_TRY(prepare());
   for (std::size_t k = 0; k < plan_.steps.size(); ++k) {
     WEFT_TRY(check_stop());
-    WEFT_TRY(options_.profile ? profiled_step(k) : step(k));
+    const auto done = options_.profile ? profiled_step(k) : step(k);
+    if (done.ok()) continue;
+    WEFT_TRY(check_device());  // what went wrong there before comes first
+    return done;
   }
   return finish_device();
 }

@@ -14,7 +14,7 @@ namespace weft::runtime {
 namespace {
 
 constexpr std::size_t kRememberedLayouts = 16;
-constexpr std::int64_t kMaxSlotBytes = std::int64_t{1} << 46;  // sums of many stay below 2^63
+constexpr std::size_t kMaxSlotBytes = std::size_t{1} << 46;  // sums of many stay below 2^63
 
 Error shape_error(const Plan& plan, std::size_t input, std::size_t axis, std::string expected, std::int64_t found) {
   return user_error("shape-mismatch", fmt::format("dimension {} of the input has the wrong size", axis))
@@ -133,6 +133,17 @@ std::optional<Result<std::int64_t>> evaluate_if_bound(const Dim& d, const Bindin
 
 }  // namespace
 
+Result<std::int64_t> slot_bytes(const Slot& slot, const std::vector<std::int64_t>& shape) {
+  const auto too_large = [&] { return user_error("tensor-too-large", "an intermediate value is too large").at(slot.name).found(shape_str(shape)); };
+  std::int64_t elements = 1;
+  for (std::int64_t d : shape) {
+    if (__builtin_mul_overflow(elements, d, &elements)) return too_large();
+  }
+  const auto bytes = storage_bytes(slot.dtype, elements);
+  if (!bytes || *bytes > kMaxSlotBytes) return too_large();
+  return static_cast<std::int64_t>(*bytes);
+}
+
 Result<void> check_requirements(const Plan& plan, const Bindings& bindings) {
   for (const Requirement& r : plan.requirements) {
     auto left = evaluate_if_bound(r.left, bindings), right = evaluate_if_bound(r.right, bindings);
@@ -211,16 +222,7 @@ Result<std::shared_ptr<Executable::Layout>> Executable::layout(const Bindings& b
     if (!bound) continue;
     layout->known[s] = true;
     layout->shapes[s] = WEFT_TRY(evaluate(slot.shape, bindings));
-    std::int64_t elements = 1;
-    for (std::int64_t d : layout->shapes[s]) {
-      if (__builtin_mul_overflow(elements, d, &elements)) {
-        return user_error("tensor-too-large", "the sizes of an intermediate value overflow").at(slot.name);
-      }
-    }
-    auto storage = storage_bytes(slot.dtype, elements);
-    if (!storage) return user_error("tensor-too-large", "an intermediate value is too large").at(slot.name);
-    bytes[s] = static_cast<std::int64_t>(*storage);
-    if (bytes[s] > kMaxSlotBytes) return user_error("tensor-too-large", "an intermediate value is too large").at(slot.name);
+    bytes[s] = WEFT_TRY(slot_bytes(slot, layout->shapes[s]));
   }
   WEFT_TRY(check_requirements(plan, bindings));
   layout->memory = plan_temps(plan, bytes, layout->offsets);

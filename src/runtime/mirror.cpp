@@ -22,7 +22,8 @@ Result<DeviceSpan> DeviceConstants::get(const Plan& plan, std::int32_t index) {
 
 Result<void> Mirror::begin(std::int64_t arena_bytes, const Kept* kept) {
   if (arena_bytes > arena_bytes_) {
-    arena_.reset();
+    arena_.reset();  // before the larger one is there
+    arena_bytes_ = -1;
     arena_ = WEFT_TRY(plan_.device->allocate(arena_bytes));
     arena_bytes_ = arena_bytes;
   }

@@ -45,6 +45,9 @@ struct RunMemory {
 // The variant, grid and sizes of a launch; variant -1 when a symbol in them is not bound yet.
 Result<LaunchSizes> resolve_launch(const Plan& plan, const Launch& launch, const Bindings& bindings);
 
+// Of a value of that shape; an error when there are too many.
+Result<std::int64_t> slot_bytes(const Slot& slot, const std::vector<std::int64_t>& shape);
+
 // What a failed check of a launch says.
 Error failed_check(const Launch& launch, std::int64_t code);
 
