@@ -147,21 +147,14 @@ class Verifier {
       case Op::ThreadId:
         return result(i, Type::scalar(DType::I64));
       case Op::Splat:
-        if (operand(i, 0).rank != 0) return bad(i, "a scalar is needed");
-        return result(i, Type::vector(operand(i, 0).dtype, f_.type(i.results[0]).lanes()));
-      case Op::Iota: {
-        const Type& t = f_.type(i.results[0]);
-        return t.rank == 1 && is_int(t.dtype) ? Result<void>()
-                                              : bad(i, "an integer vector is needed");
-      }
+        return splat(i);
+      case Op::Iota:
+        return iota(i);
       case Op::Extract:
       case Op::Insert:
         return lane(i);
       case Op::Interleave:
-        if (operand(i, 0).rank != 1 || operand(i, 0).lanes() % 2 != 0 || operand(i, 1) != operand(i, 0))
-          return bad(i, "two equal vectors of an even number of lanes are needed");
-        if (i.imm < 0 || i.imm > 1) return bad(i, "there are two halves");
-        return result(i, operand(i, 0));
+        return interleave(i);
       case Op::Load:
         return access(i, f_.type(i.results[0]), 0, false);
       case Op::Store:
@@ -172,27 +165,15 @@ class Verifier {
         return access(i, operand(i, 0), 1, true);
       case Op::AtomicAdd:
       case Op::AtomicMax:
-      case Op::AtomicMin: {
-        const ssa::Buffer& buffer = f_.buffers[i.imm];
-        if (!buffer.written || !tile::atomic_on(buffer.dtype, *as_atomic(op)))
-          return bad(i, fmt::format("buffer {} has no such atomics", i.imm));
-        WEFT_TRY(access(i, operand(i, 0), 1, operand(i, 0).rank == 1));
-        return result(i, operand(i, 0));
-      }
+      case Op::AtomicMin:
+        return atomic(i);
       case Op::Ldexp:
-        if (!is_float(operand(i, 0).dtype)) return bad(i, "a float is needed");
-        if (operand(i, 1) != operand(i, 0).with(DType::I32))
-          return bad(i, "an i32 exponent for each lane is needed");
-        return result(i, operand(i, 0));
+        return ldexp(i);
       case Op::Exp2Unit:
       case Op::Saturate:
         return operand(i, 0).dtype == DType::F32 ? result(i, operand(i, 0)) : bad(i, "f32 is needed");
-      case Op::Barrier:
-        return {};
       case Op::Shuffle:
-        if (operand(i, 0).rank != 0) return bad(i, "a scalar is needed");
-        if (operand(i, 1) != Type::scalar(DType::I64)) return bad(i, "an i64 lane is needed");
-        return result(i, operand(i, 0));
+        return shuffle(i);
       case Op::MultiplyMatrix:
         return multiply_matrix(i);
       case Op::LoadMatrix:
@@ -204,40 +185,95 @@ class Verifier {
       case Op::CommitProducts:
         return four_warps(i);
       case Op::WaitProducts:
-        if (operand(i, 0).rank != 1 || operand(i, 0).dtype != DType::F32 || i.imm < 0) return bad(i, "a sum and a number of groups are needed");
-        WEFT_TRY(four_warps(i));
-        return result(i, operand(i, 0));
+        return wait_products(i);
       case Op::CopyAsync:
         return copy_async(i);
-      case Op::FenceShared:
-      case Op::CommitCopies:
-        return {};
       case Op::WaitCopies:
         return i.imm >= 0 ? Result<void>() : bad(i, "a number of groups is needed");
-      case Op::Words: {
-        const Type& from = operand(i, 0);
-        const bool narrow = (bits(from.dtype) == 8 && is_int(from.dtype)) || from.dtype == DType::BF16;
-        const Type word = Type::scalar(DType::I32);
-        const int steps = bits(word.dtype) / bits(from.dtype);
-        if (from.rank != 1 || !narrow || from.lanes() % steps != 0) return bad(i, "bytes in fours or bf16 in pairs are needed");
-        return result(i, from.lanes() == steps ? word : Type::vector(word.dtype, from.lanes() / steps));
-      }
+      case Op::Words:
+        return words(i);
       case Op::Dot4:
-        if (operand(i, 2).dtype != DType::I32) return bad(i, "i32 is needed");
-        if (operand(i, 0) != operand(i, 2) || operand(i, 1) != operand(i, 2)) return bad(i, "operands of one type are needed");
-        return result(i, operand(i, 2));
+        return dot4(i);
       case Op::Dot2:
-        if (operand(i, 2).dtype != DType::F32) return bad(i, "a sum in f32 is needed");
-        if (operand(i, 0) != operand(i, 2).with(DType::I32) || operand(i, 1) != operand(i, 0)) return bad(i, "words for each lane are needed");
-        return result(i, operand(i, 2));
+        return dot2(i);
       case Op::Check:
         return operand(i, 0).dtype == DType::Bool ? Result<void>() : bad(i, "a bool is needed");
+      case Op::Barrier:
+      case Op::FenceShared:
+      case Op::CommitCopies:
       case Op::For:
       case Op::If:
         return {};
       default:
         return reduction(i);
     }
+  }
+
+  Result<void> splat(const ssa::Inst& i) const {
+    if (operand(i, 0).rank != 0) return bad(i, "a scalar is needed");
+    return result(i, Type::vector(operand(i, 0).dtype, f_.type(i.results[0]).lanes()));
+  }
+
+  Result<void> iota(const ssa::Inst& i) const {
+    const Type& t = f_.type(i.results[0]);
+    return t.rank == 1 && is_int(t.dtype) ? Result<void>() : bad(i, "an integer vector is needed");
+  }
+
+  Result<void> interleave(const ssa::Inst& i) const {
+    const Type& t = operand(i, 0);
+    if (t.rank != 1 || t.lanes() % 2 != 0 || operand(i, 1) != t) return bad(i, "two equal vectors of an even number of lanes are needed");
+    if (i.imm < 0 || i.imm > 1) return bad(i, "there are two halves");
+    return result(i, t);
+  }
+
+  Result<void> atomic(const ssa::Inst& i) {
+    const ssa::Buffer& buffer = f_.buffers[i.imm];
+    if (!buffer.written || !tile::atomic_on(buffer.dtype, *as_atomic(static_cast<Op>(i.op)))) {
+      return bad(i, fmt::format("buffer {} has no such atomics", i.imm));
+    }
+    WEFT_TRY(access(i, operand(i, 0), 1, operand(i, 0).rank == 1));
+    return result(i, operand(i, 0));
+  }
+
+  Result<void> ldexp(const ssa::Inst& i) const {
+    if (!is_float(operand(i, 0).dtype)) return bad(i, "a float is needed");
+    if (operand(i, 1) != operand(i, 0).with(DType::I32)) return bad(i, "an i32 exponent for each lane is needed");
+    return result(i, operand(i, 0));
+  }
+
+  Result<void> shuffle(const ssa::Inst& i) const {
+    if (operand(i, 0).rank != 0) return bad(i, "a scalar is needed");
+    if (operand(i, 1) != Type::scalar(DType::I64)) return bad(i, "an i64 lane is needed");
+    return result(i, operand(i, 0));
+  }
+
+  Result<void> words(const ssa::Inst& i) const {
+    const Type& from = operand(i, 0);
+    const bool narrow = (bits(from.dtype) == 8 && is_int(from.dtype)) || from.dtype == DType::BF16;
+    const Type word = Type::scalar(DType::I32);
+    const int steps = bits(word.dtype) / bits(from.dtype);
+    if (from.rank != 1 || !narrow || from.lanes() % steps != 0) return bad(i, "bytes in fours or bf16 in pairs are needed");
+    return result(i, from.lanes() == steps ? word : Type::vector(word.dtype, from.lanes() / steps));
+  }
+
+  Result<void> dot4(const ssa::Inst& i) const {
+    const Type& sum = operand(i, 2);
+    if (sum.dtype != DType::I32) return bad(i, "i32 is needed");
+    if (operand(i, 0) != sum || operand(i, 1) != sum) return bad(i, "operands of one type are needed");
+    return result(i, sum);
+  }
+
+  Result<void> dot2(const ssa::Inst& i) const {
+    const Type& sum = operand(i, 2);
+    if (sum.dtype != DType::F32) return bad(i, "a sum in f32 is needed");
+    if (operand(i, 0) != sum.with(DType::I32) || operand(i, 1) != operand(i, 0)) return bad(i, "words for each lane are needed");
+    return result(i, sum);
+  }
+
+  Result<void> wait_products(const ssa::Inst& i) const {
+    if (operand(i, 0).rank != 1 || operand(i, 0).dtype != DType::F32 || i.imm < 0) return bad(i, "a sum and a number of groups are needed");
+    WEFT_TRY(four_warps(i));
+    return result(i, operand(i, 0));
   }
 
   Result<void> multiply_matrix(const ssa::Inst& i) {
