@@ -48,15 +48,26 @@ void matmul(In<float> a, In<float> b, Out<float> c, Int m, Int n, Int depth) {
   out.store(i, j, acc);
 }
 
-// The same on f16, summed in f32; sizes are multiples of 16, and say so.
-template <int R, int C, int K>
-void matmul_f16(In<F16> a, In<F16> b, Out<float> c, Int m, Int n16, Int depth16) {
+// The same on narrower floats, summed in f32; sizes are multiples of 16, and say so.
+template <class T, int R, int C, int K>
+void matmul_narrow(In<T> a, In<T> b, Out<float> c, Int m, Int n16, Int depth16) {
   const Tile n = n16 * 16, depth = depth16 * 16, across = (n + (C - 1)) / C;
   const Tile i = program_id() / across * R + rows(R), j = program_id() % across * C + lanes(C);
   const Matrix left(a, m, depth), right(b, depth, n), out(c, m, n);
   Var acc = zeros<float>(R, C);
   for (Tile k : range(0, depth, K)) acc = dot(left.load(i, k + lanes(K)), right.load(k + rows(K), j), acc);
   out.store(i, j, acc);
+}
+
+// Of floats of 8 bits, whose right matrix lies by columns, as units read it.
+template <class T, int R, int C, int K>
+void matmul_columns(In<T> a, In<T> b, Out<float> c, Int m, Int n, Int depth16) {
+  const Tile depth = depth16 * 16, across = (n + (C - 1)) / C;
+  const Tile i = program_id() / across * R + rows(R), first = program_id() % across * C;
+  const Matrix left(a, m, depth), right(b, n, depth), out(c, m, n);
+  Var acc = zeros<float>(R, C);
+  for (Tile k : range(0, depth, K)) acc = dot(left.load(i, k + lanes(K)), transpose(right.load(first + rows(C), k + lanes(K))), acc);
+  out.store(i, first + lanes(C), acc);
 }
 
 struct Timed {
@@ -78,9 +89,15 @@ int main(int argc, char** argv) {
                        {"layer_norm", [] { return kernel("layer_norm", layer_norm); }},
                        {"matmul", [] { return kernel("matmul", matmul<64, 64, 16>); }},
                        {"attention", [] { return kernel("attention", attention<32, 32, 64>); }},
-                       {"matmul_f16", [] { return kernel("matmul_f16", matmul_f16<64, 64, 32>); }},
-                       {"matmul_f16_large", [] { return kernel("matmul_f16_large", matmul_f16<128, 128, 32>); }},
-                       {"attention_f16", [] { return kernel("attention_f16", attention_f16<64, 64, 64>); }}};
+                       {"matmul_f16", [] { return kernel("matmul_f16", matmul_narrow<F16, 64, 64, 32>); }},
+                       {"matmul_f16_large", [] { return kernel("matmul_f16_large", matmul_narrow<F16, 128, 128, 32>); }},
+                       {"matmul_bf16", [] { return kernel("matmul_bf16", matmul_narrow<BF16, 128, 128, 32>); }},
+                       {"matmul_bf16_wide", [] { return kernel("matmul_bf16_wide", matmul_narrow<BF16, 128, 256, 32>); }},
+                       {"matmul_f8", [] { return kernel("matmul_f8", matmul_columns<F8E4M3, 128, 128, 64>); }},
+                       {"attention_f16", [] { return kernel("attention_f16", attention_f16<64, 64, 64>); }},
+                       {"attention_f16_full", [] { return kernel("attention_f16_full", attention_f16<64, 64, 64, false>); }},
+                       {"attention_f16_128", [] { return kernel("attention_f16_128", attention_f16<64, 32, 128>); }},
+                       {"attention_f16_128_full", [] { return kernel("attention_f16_128_full", attention_f16<64, 32, 128, false>); }}};
   for (const Timed& timed : all) {
     double best = INFINITY;
     std::string text;

@@ -67,6 +67,7 @@ bool running_sum(const weft::CompileOptions& options);
 bool histogram(const weft::CompileOptions& options);
 bool embedding_bag(const weft::CompileOptions& options);
 bool half_matmul(const weft::CompileOptions& options);
+bool f8_matmul(const weft::CompileOptions& options);
 bool half_attention(const weft::CompileOptions& options);
 
 }  // namespace examples

@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
       {"int4_matmul", examples::int4_matmul},         {"flash_attention", examples::flash_attention},
       {"paged_attention", examples::paged_attention}, {"running_sum", examples::running_sum},
       {"histogram", examples::histogram},             {"embedding_bag", examples::embedding_bag},
-      {"half_matmul", examples::half_matmul},         {"half_attention", examples::half_attention},
+      {"half_matmul", examples::half_matmul}, {"f8_matmul", examples::f8_matmul},         {"half_attention", examples::half_attention},
   };
   weft::CompileOptions options;
   std::vector<std::string> wanted;

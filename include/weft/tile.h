@@ -11,8 +11,8 @@
 // unrolled). A tile is a scalar or a matrix of known sizes: axis 0 are its rows, axis 1 its lanes. Operands of sizes 1
 // stretch. Programs run in any order and must not write what another one reads or writes, but by atomics.
 //
-// Arithmetic is that of docs/semantics.md: operands have one element type; numbers take that of what they meet; f16 and
-// bf16 become f32. Integer / and % round down. Mistakes in a body are not reported where they are made: the first one
+// Arithmetic is that of docs/semantics.md: operands have one element type; numbers take that of what they meet; f16, bf16
+// and f8 become f32. Integer / and % round down. Mistakes in a body are not reported where they are made: the first one
 // is the error of compile(), interpret() and debug().
 //
 // interpret() runs the recorded program with every access checked: bounds, and races between programs. debug() calls
@@ -36,11 +36,15 @@ class Recorder;
 // Element types that C++ has no type for: In<F16> x.
 struct F16 {};
 struct BF16 {};
+struct F8E4M3 {};  // up to 448, no infinity
+struct F8E5M2 {};
 
 template <class T>
 constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, F16>) return DType::F16;
   else if constexpr (std::is_same_v<T, BF16>) return DType::BF16;
+  else if constexpr (std::is_same_v<T, F8E4M3>) return DType::F8E4M3FN;
+  else if constexpr (std::is_same_v<T, F8E5M2>) return DType::F8E5M2;
   else if constexpr (std::is_same_v<T, bool>) return DType::Bool;
   else if constexpr (std::is_same_v<T, float>) return DType::F32;
   else if constexpr (std::is_same_v<T, double>) return DType::F64;

@@ -6,11 +6,11 @@
 // one writes. A barrier, and a shuffle for its warp, must be reached by all threads alike. A vector access of a function
 // with several threads is aligned: its index is a multiple of its lanes.
 //
-// `multiply_matrix` is a warp's: all of its lanes take part. A word is 4 bytes of neighbouring steps: two of f16 or bf16, four
-// of i8 or u8, one of f32, whose 13 low bits do not count (tf32). Lane l, with g = l / 4 and t = l % 4, holds words of a (rows
+// `multiply_matrix` is a warp's: all of its lanes take part. A word is 4 bytes of neighbouring steps: two of f16 or bf16, four of i8
+// or u8, or of f8e4m3fn or f8e5m2, one of f32, whose 13 low bits do not count (tf32). Lane l, with g = l / 4 and t = l % 4, holds words of a (rows
 // by words of steps) of rows g, g + 8, g, g + 8 and words t, t, t + 4, t + 4; of b (words by columns) words t and t + 4 of
 // column g; of the sum rows g and g + 8 of columns 2t and 2t + 1. Sums are i32 for bytes, exact and wrapping, else f32, and
-// the order in which these are added is the machine's.
+// the order in which these are added, and of f8 how exactly, is the machine's.
 //
 // `load_matrix` fetches such words for it: row r of matrix m (8 rows of 4 words each) begins at the index of lane 8m + r, and
 // lane l gets word t of row g of each matrix. Turned, of elements of 16 bits: lane l gets elements g of rows 2t and 2t + 1.
@@ -19,12 +19,12 @@
 // sum, row 16 w + g + 8 h of columns 8 j + 2t and 8 j + 2t + 1, as elements 4 j + 2 h and 4 j + 2 h + 1; of a left operand in
 // registers what multiply_matrix wants of the 16 rows of the warp. An operand on chip begins at its index and lies in rows of
 // 2^row bytes, 32, 64 or 128, eight of which follow each other, the next eight 2^stride bytes on. A row holds steps
-// of one row of a or column of b; or, turned, of one step neighbouring rows of a or columns of b, the others of which are
-// 2^leading bytes on each. In the address that results, in bytes, bits 7 and up are exclusive-ored to bits 4 to row - 1, so that
+// of one row of a or column of b; or, turned (of 16 bits), of one step neighbouring rows of a or columns of b, the others of which
+// are 2^leading bytes on each. In the address that results, in bytes, bits 7 and up are exclusive-ored to bits 4 to row - 1, so that
 // the 16 bytes of equal steps lie in other banks. Buffers begin at multiples of kGroupAlign bytes.
 //
 // It runs beside its threads from when it is asked for at the earliest to the wait for its group at the latest. Until then
-// its sum may only be the sum of another product, and nobody may write where it reads. What it reads was written before a
+// its sum may only be that of one more product, or what a loop carries, and nobody may write where it reads. It was written before a
 // fence_shared of the writer and a barrier behind that; its sum and its words before a fence_products.
 //
 // `copy_async` runs beside its thread, from when it is asked for at the earliest to the wait for its group at the latest:

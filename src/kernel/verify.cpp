@@ -271,19 +271,23 @@ class Verifier {
   }
 
   Result<void> wait_products(const ssa::Inst& i) const {
-    if (operand(i, 0).rank != 1 || operand(i, 0).dtype != DType::F32 || i.imm < 0) return bad(i, "a sum and a number of groups are needed");
+    if (operand(i, 0).rank != 1 || (operand(i, 0).dtype != DType::F32 && operand(i, 0).dtype != DType::I32) || i.imm < 0) return bad(i, "a sum and a number of groups are needed");
     WEFT_TRY(four_warps(i));
     return result(i, operand(i, 0));
   }
 
+  static bool is_byte(DType t) { return t == DType::I8 || t == DType::U8; }
+  static bool is_f8(DType t) { return t == DType::F8E4M3FN || t == DType::F8E5M2; }
+  // Of products: of one dtype, but that bytes of either sign meet, and floats of 8 bits of either kind.
+  static bool meet(DType a, DType b) { return a == b || (is_byte(a) && is_byte(b)) || (is_f8(a) && is_f8(b)); }
+
   Result<void> multiply_matrix(const ssa::Inst& i) {
-    const DType t = operand(i, 0).dtype;
-    const bool bytes = t == DType::I8 || t == DType::U8;
-    if (!bytes && t != DType::F16 && t != DType::BF16 && t != DType::F32) return bad(i, "f16, bf16, f32, i8 or u8 is needed");
+    const DType t = operand(i, 0).dtype, other = operand(i, 1).dtype;
+    const bool bytes = is_byte(t);
+    if (!bytes && !is_f8(t) && t != DType::F16 && t != DType::BF16 && t != DType::F32) return bad(i, "f16, bf16, f32, f8, i8 or u8 is needed");
     const int word = word_elements(t);
     if (operand(i, 0) != Type::vector(t, 4 * word)) return bad(i, "4 words are needed");
-    const DType other = bytes && operand(i, 1).dtype == DType::U8 ? DType::U8 : bytes ? DType::I8 : t;
-    if (operand(i, 1) != Type::vector(other, 2 * word)) return bad(i, "2 words alike are needed");
+    if (!meet(t, other) || operand(i, 1) != Type::vector(other, 2 * word)) return bad(i, "2 words alike are needed");
     if (operand(i, 2) != Type::vector(bytes ? DType::I32 : DType::F32, 4)) return bad(i, "4 sums are needed");
     return f_.warp == kMatrixWarp ? result(i, operand(i, 2)) : bad(i, "a warp of 32 is needed");
   }
@@ -295,17 +299,19 @@ class Verifier {
   Result<void> multiply_group(const ssa::Inst& i) {
     const auto blocks = ssa::BlocksImm::of(i.imm);
     const Type index = Type::scalar(DType::I64), &a = operand(i, 0), &sum = operand(i, 2);
-    const DType t = f_.buffers[blocks.right.buffer].dtype;
-    if (t != DType::F16 && t != DType::BF16) return bad(i, "f16 or bf16 is needed");
+    const DType t = f_.buffers[blocks.right.buffer].dtype, other = a == index ? f_.buffers[blocks.left.buffer].dtype : a.dtype;
+    const bool narrow = is_byte(t) || is_f8(t);
+    if (!narrow && t != DType::F16 && t != DType::BF16) return bad(i, "f16, bf16, f8, i8 or u8 is needed");
+    if (!meet(t, other)) return bad(i, "operands alike are needed");
     const auto lies = [&](const ssa::BlockImm& b) {
       const ssa::Buffer& buffer = f_.buffers[b.buffer];
-      return buffer.dtype == t && buffer.space == ssa::Space::OnChip && b.row >= 5 && b.row <= 7 && b.stride >= 4 && b.stride < 18 && (!b.turned || (b.leading >= 4 && b.leading < 18));
+      return (!narrow || !b.turned) && buffer.space == ssa::Space::OnChip && b.row >= 5 && b.row <= 7 && b.stride >= 4 && b.stride < 18 && (!b.turned || (b.leading >= 4 && b.leading < 18));
     };
-    if (a != index && a != Type::vector(t, 4 * word_elements(t))) return bad(i, "an index or 4 words are needed");
+    if (a != index && a != Type::vector(other, 4 * word_elements(t))) return bad(i, "an index or 4 words are needed");
     if (operand(i, 1) != index) return bad(i, "an index of i64 is needed");
     if (!lies(blocks.right) || (a == index && !lies(blocks.left))) return bad(i, "operands on chip in rows of 32, 64 or 128 bytes are needed");
     const int columns = 2 * sum.lanes();
-    if (sum.rank != 1 || sum.dtype != DType::F32 || columns % kMatrixColumns != 0 || columns > 256) return bad(i, "a sum of 8 to 256 columns is needed");
+    if (sum.rank != 1 || sum.dtype != (is_byte(t) ? DType::I32 : DType::F32) || columns % kMatrixColumns != 0 || columns > 256) return bad(i, "a sum of 8 to 256 columns is needed");
     WEFT_TRY(four_warps(i));
     return result(i, sum);
   }

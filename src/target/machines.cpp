@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "kernel/simt/lower.h"
+
 namespace weft::target {
 namespace {
 
@@ -14,6 +16,7 @@ struct Row {
   const char* feature;  // LLVM's name of the version of the assembly language: the lowest that has what the others need
   int cores;            // multiprocessors of a usual device
   bool shuffle;
+  bool f8;              // its units multiply floats of 8 bits
   int matrix;           // multiply-adds of f16 a cycle by mma.sync; 0: no units, nor copies to shared memory beside the threads
   int groups;           // the same by wgmma; 0: not there
   int shared_kib;       // of a kernel that asks for no more than the default
@@ -30,13 +33,13 @@ constexpr int kCopyBytes = 16;
 constexpr double kLatency = 600;
 
 constexpr Row kRows[] = {
-    {"opencl", "opencl", nullptr, 16, false, 0, 0, 32, 1, 1.0, 100, 12},
-    {"sm_80", "nvptx64", "ptx70", 108, true, 1024, 0, 48, 40, 1.41, 1555, 25},
-    {"sm_89", "nvptx64", "ptx84", 128, true, 512, 0, 48, 72, 2.5, 1000, 25},
-    {"sm_90", "nvptx64", "ptx86", 132, true, 1024, 0, 48, 50, 1.8, 3350, 55},
-    {"sm_90a", "nvptx64", "ptx86", 132, true, 1024, 2048, 48, 50, 1.8, 3350, 55},
-    {"sm_100a", "nvptx64", "ptx88", 148, true, 1024, 0, 48, 126, 1.9, 8000, 55},
-    {"sm_120a", "nvptx64", "ptx88", 170, true, 512, 0, 48, 96, 2.4, 1790, 55},
+    {"opencl", "opencl", nullptr, 16, false, false, 0, 0, 32, 1, 1.0, 100, 12},
+    {"sm_80", "nvptx64", "ptx70", 108, true, false, 1024, 0, 48, 40, 1.41, 1555, 25},
+    {"sm_89", "nvptx64", "ptx84", 128, true, true, 512, 0, 48, 72, 2.5, 1000, 25},
+    {"sm_90", "nvptx64", "ptx86", 132, true, true, 1024, 0, 48, 50, 1.8, 3350, 55},
+    {"sm_90a", "nvptx64", "ptx86", 132, true, true, 1024, 2048, 48, 50, 1.8, 3350, 55},
+    {"sm_100a", "nvptx64", "ptx88", 148, true, true, 1024, 0, 48, 126, 1.9, 8000, 55},
+    {"sm_120a", "nvptx64", "ptx88", 170, true, true, 512, 0, 48, 96, 2.4, 1790, 55},
 };
 
 // A thread alone is one lane of a warp: of a multiprocessor that has four of them, 4 lanes of 128.
@@ -44,7 +47,8 @@ Machine machine_of(const Row& row) {
   Machine m;
   m.name = row.name;
   m.arch = row.arch;
-  if (row.feature != nullptr) m.features = {row.feature};
+  if (row.f8) m.features = {kernel::kF8Products};
+  if (row.feature != nullptr) m.features.push_back(row.feature);
   m.cores = row.cores;
   m.vector_bits = 128;  // of one access of a thread
   m.vector_registers = 32;

@@ -12,7 +12,7 @@ namespace {
 
 thread_local Recorder* current_recorder = nullptr;
 
-bool is_half(DType t) { return t == DType::F16 || t == DType::BF16; }
+bool is_narrow(DType t) { return is_float(t) && bits(t) < 32; }
 
 // Values that a loop carries without changing them are those from before it.
 void substitute(ssa::Block& block, const std::vector<ValueId>& by) {
@@ -143,7 +143,7 @@ Scalar Recorder::known(const Tile& x, int row, int column) {
   return stepper_->value(x.value_)[static_cast<std::size_t>(r) * t.shape[1] + c];
 }
 
-ValueId Recorder::widened(ValueId v) { return is_half(b_.type(v).dtype) ? b_.cast(v, DType::F32) : v; }
+ValueId Recorder::widened(ValueId v) { return is_narrow(b_.type(v).dtype) ? b_.cast(v, DType::F32) : v; }
 
 std::optional<Type> Recorder::united(const char* what, const std::vector<Type>& types) {
   Type all = types[0];
@@ -167,7 +167,7 @@ std::optional<DType> Recorder::common_type(const char* what, const std::vector<c
       real = real || type(*operands[i]).dtype == DType::F32;
       continue;
     }
-    const DType t = is_half(type(*operands[i]).dtype) ? DType::F32 : type(*operands[i]).dtype;
+    const DType t = is_narrow(type(*operands[i]).dtype) ? DType::F32 : type(*operands[i]).dtype;
     if (found && *found != t) {
       fail(fmt::format("{}: {} and {}: cast one", what, name(*found), name(t)));
       return std::nullopt;
@@ -291,7 +291,7 @@ Tile Recorder::load(int buffer, const Tile& index, const Tile& mask) {
 ValueId Recorder::into(ValueId v, DType dtype, const char* what) {
   const DType t = b_.type(v).dtype;
   const bool same_kind = is_bool(t) == is_bool(dtype) && is_float(t) == is_float(dtype);
-  const bool rounds = t == DType::F32 && is_half(dtype);
+  const bool rounds = t == DType::F32 && is_narrow(dtype);
   if (t != dtype && !(same_kind && rounds)) fail(fmt::format("{}: {} into a memory of {}: cast it", what, name(t), name(dtype)));
   return b_.cast(v, dtype);
 }

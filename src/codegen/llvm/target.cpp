@@ -14,6 +14,8 @@
 #include <llvm/TargetParser/Host.h>
 #include <llvm/TargetParser/Triple.h>
 
+#include "kernel/simt/lower.h"
+
 namespace weft::codegen {
 
 namespace {
@@ -74,7 +76,9 @@ void initialize_other(const llvm::Triple& triple) {
 
 std::string with_sign(const std::vector<std::string>& features) {
   std::string text;
-  for (const std::string& feature : features) text += (text.empty() ? "+" : ",+") + feature;
+  for (const std::string& feature : features) {
+    if (feature != kernel::kF8Products) text += (text.empty() ? "+" : ",+") + feature;
+  }
   return text;
 }
 

@@ -11,6 +11,8 @@ namespace {
 
 constexpr int kWidestBits = 128;  // that one access takes
 
+double number(DType t, const Scalar& x) { return is_float(t) ? x.f : static_cast<double>(x.i); }
+
 }  // namespace
 
 Result<void> Interpreter::barrier(const ssa::Inst& i) {
@@ -127,45 +129,87 @@ Result<void> Interpreter::multiply_group(const ssa::Inst& i) {
   const bool in_registers = f_.type(i.operands[0]).rank == 1;
   for (const int first : WEFT_TRY(whole_warps(i, kGroupThreads))) {
     const std::uint32_t fence = product_fences_[static_cast<std::size_t>(first / kGroupThreads)];
-    if (products_.flying(i.results[0], first)) return bad("race", i, "into a sum that is on its way");
+    if (products_.holds(i.results[0], first)) return bad("race", i, "into a sum that is on its way");
+    if (products_.flying(sum, first) && !products_.holds(sum, first)) return bad("race", i, "to a sum that another product adds to");
     if (!products_.flying(sum, first) && defined_[sum] >= fence) return bad("race", i, "to a sum that was written without a fence_products since");
     if (in_registers && defined_[i.operands[0]] >= fence) return bad("race", i, "of words that were written without a fence_products since");
-    Product p{first, blocks, sum, i.results[0], 2 * count(sum), steps, {}, {}, {}};
+    Product p{first, blocks, products_.flying(sum, first) ? products_.take(sum, first) : accumulator(sum, first), 2 * count(sum), steps, {}, {}, {}};
     now_.thread = first;
     if (in_registers) {
       p.left.resize(static_cast<std::size_t>(kGroupRows * steps));
       for (int thread = 0; thread < kGroupThreads; ++thread) {
         for (int n = 0; n < 4 * word; ++n) {
           const SumElement at = left_element(thread, n, word);
-          p.left[static_cast<std::size_t>(at.row * steps + at.column)] = lanes(i.operands[0], first + thread)[n].f;
+          p.left[static_cast<std::size_t>(at.row * steps + at.column)] = number(f_.type(i.operands[0]).dtype, lanes(i.operands[0], first + thread)[n]);
         }
       }
     } else {
       p.a = WEFT_TRY(begin_block(i, blocks.left, WEFT_TRY(block_index(i, i.operands[0], first, t)), kGroupRows, steps));
     }
     p.b = WEFT_TRY(begin_block(i, blocks.right, WEFT_TRY(block_index(i, i.operands[1], first, t)), p.columns, steps));
-    if (early()) multiply(p);
+    if (early()) multiply(p, !is_float(dtype(sum)));
+    products_.give(i.results[0], first, p.sum);
     products_.add(std::move(p));
   }
   return {};
 }
 
-void Interpreter::multiply(const Product& p) {
-  kernel::multiply(p, [&](int buffer, std::int64_t e) { return load_scalar(f_.buffers[buffer].dtype, views_[buffer].data, e).f; },
-                   [&](ValueId v, int thread, int n) -> Scalar& { return lanes(v, thread)[n]; });
+std::shared_ptr<Accumulator> Interpreter::accumulator(ValueId v, int first) {
+  const Scalar* begin = lanes(v, first);
+  return std::make_shared<Accumulator>(Accumulator{{begin, begin + kGroupThreads * count(v)}, 0});
+}
+
+void Interpreter::multiply(const Product& p, bool whole) {
+  const auto read = [&](int buffer, std::int64_t e) {
+    const DType t = f_.buffers[buffer].dtype;
+    return number(t, load_scalar(t, views_[buffer].data, e));
+  };
+  kernel::multiply(p, whole, read);
+}
+
+Result<void> Interpreter::carry(std::span<const ValueId> to, std::span<const ValueId> from) {
+  if (products_.none()) return assign(to, from), Result<void>();
+  std::vector<std::shared_ptr<Accumulator>> sums;  // by value and four warps
+  const auto each = [&](std::span<const ValueId> values, auto visit) {
+    for (const ValueId v : values) {
+      for (std::size_t n = 0; n < active_.size(); n += kGroupThreads) visit(v, active_[n]);
+    }
+  };
+  bool there = true;
+  each(from, [&](ValueId v, int thread) {
+    sums.push_back(products_.flying(v, thread) ? products_.take(v, thread) : nullptr);
+    there = there && (sums.back() != nullptr || !products_.flying(v, thread));
+  });
+  if (!there) return this->there(from);
+  assign(to, from);
+  auto next = sums.begin();
+  each(to, [&](ValueId v, int thread) {
+    if (*next != nullptr) products_.give(v, thread, std::move(*next));
+    else products_.forget(v, thread);
+    ++next;
+  });
+  return {};
 }
 
 Result<void> Interpreter::wait_products(const ssa::Inst& i) {
   const ValueId sum = i.operands[0];
   for (const int first : WEFT_TRY(whole_warps(i, kGroupThreads))) {
     for (const Product& p : products_.finish(first, i.imm)) {
-      if (!early()) multiply(p);
+      if (!early()) multiply(p, !is_float(dtype(sum)));
       for (const std::int64_t e : p.a) shadows_[p.blocks.left.buffer].end_product(e, now_);
       for (const std::int64_t e : p.b) shadows_[p.blocks.right.buffer].end_product(e, now_);
     }
+    const ValueId result = i.results[0];
+    products_.forget(result, first);
+    if (!products_.flying(sum, first)) {
+      std::copy_n(lanes(sum, first), kGroupThreads * count(sum), lanes(result, first));
+      continue;
+    }
+    const auto registers = products_.take(sum, first);
+    if (registers == nullptr) return there({&sum, 1});
+    if (registers->pending > 0) products_.give(result, first, registers);
+    else std::copy(registers->lanes.begin(), registers->lanes.end(), lanes(result, first));
   }
-  WEFT_TRY(there({&sum, 1}));
-  assign(i.results, i.operands);
   return {};
 }
 
@@ -219,10 +263,11 @@ void Interpreter::wait_copies(const ssa::Inst& i, int thread) {
 }
 
 Result<void> Interpreter::all_arrived() {
-  if (!products_.none()) {
+  if (products_.pending() > 0) {
     return user_error("unfinished-products", fmt::format("program {} ends while {} products are on their way", now_.program, products_.pending()))
         .at(fmt::format("@{}", f_.name));
   }
+  products_.forget_all();
   const int left = queues_.pending();
   if (left == 0) return {};
   return user_error("unfinished-copies", fmt::format("program {} ends while {} copies are on their way", now_.program, left))

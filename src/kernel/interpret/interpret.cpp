@@ -70,7 +70,7 @@ void Interpreter::assign(std::span<const ValueId> to, std::span<const ValueId> f
 
 Result<void> Interpreter::block(const ssa::Block& b) {
   for (const ssa::Inst& i : b.insts) WEFT_TRY(inst(i));
-  return there(b.yields);
+  return {};
 }
 
 Result<void> Interpreter::loop(const ssa::Inst& i) {
@@ -87,15 +87,14 @@ Result<void> Interpreter::loop(const ssa::Inst& i) {
   std::erase_if(active_, done);
   while (!active_.empty()) {
     WEFT_TRY(block(body));
-    assign(carried, body.yields);
+    WEFT_TRY(carry(carried, body.yields));
     std::erase_if(active_, [&](int thread) {
       std::int64_t& iv = lanes(body.args[0], thread)->i;
       return __builtin_add_overflow(iv, lanes(i.operands[2], thread)->i, &iv) || done(thread);
     });
   }
   active_ = all;
-  assign(i.results, carried);
-  return {};
+  return carry(i.results, carried);
 }
 
 Result<void> Interpreter::branch(const ssa::Inst& i) {
@@ -105,6 +104,7 @@ Result<void> Interpreter::branch(const ssa::Inst& i) {
     std::erase_if(active_, [&](int thread) { return (lanes(i.operands[0], thread)->i != 0) == (side == 1); });
     if (active_.empty()) continue;
     WEFT_TRY(block(i.regions[side]));
+    WEFT_TRY(there(i.regions[side].yields));
     assign(i.results, i.regions[side].yields);
   }
   active_ = all;

@@ -73,7 +73,10 @@ class Interpreter {
   // The elements of an operand on chip, from now on read by a product.
   Result<std::vector<std::int64_t>> begin_block(const ssa::Inst& i, const ssa::BlockImm& block, std::int64_t at, int others, int steps);
   Result<void> multiply_group(const ssa::Inst& i);
-  void multiply(const Product& p);
+  std::shared_ptr<Accumulator> accumulator(ValueId v, int first);  // registers that hold it
+  void multiply(const Product& p, bool whole);
+  // As assign, of a loop's values: sums that are on their way are handed on.
+  Result<void> carry(std::span<const ValueId> to, std::span<const ValueId> from);
   Result<void> wait_products(const ssa::Inst& i);
   Result<void> fence_products(const ssa::Inst& i);
   Result<void> commit_products(const ssa::Inst& i);

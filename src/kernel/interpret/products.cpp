@@ -29,8 +29,7 @@ SumElement left_element(int thread, int n, int word) {
   return {warp * kMatrixRows + lane / 4 + part % 2 * 8, (lane % 4 + part / 2 * 4) * word + n % word};
 }
 
-void multiply(const Product& p, const std::function<double(int buffer, std::int64_t element)>& read,
-              const std::function<Scalar&(ValueId v, int thread, int n)>& lane) {
+void multiply(const Product& p, bool whole, const std::function<double(int buffer, std::int64_t element)>& read) {
   std::vector<double> left = p.left, right;
   if (left.empty()) {
     for (const std::int64_t e : p.a) left.push_back(read(p.blocks.left.buffer, e));
@@ -42,7 +41,9 @@ void multiply(const Product& p, const std::function<double(int buffer, std::int6
       const double *row = &left[static_cast<std::size_t>(at.row * p.steps)], *column = &right[static_cast<std::size_t>(at.column * p.steps)];
       double products = 0;
       for (int k = 0; k < p.steps; ++k) products += row[k] * column[k];
-      lane(p.result, p.first + thread, n) = {static_cast<float>(lane(p.sum, p.first + thread, n).f + products), 0};
+      Scalar& sum = p.sum->lanes[static_cast<std::size_t>(thread * p.columns / 2 + n)];
+      if (whole) sum = {0, static_cast<std::int32_t>(sum.i + static_cast<std::int64_t>(products))};
+      else sum = {static_cast<float>(sum.f + products), 0};
     }
   }
 }

@@ -1,6 +1,7 @@
 // Rebuilds the function, with each transcendental instruction replaced by its family's expression.
 // Going through the builder shares constants and common parts (sin and cos of one argument reduce
-// it once), hoists and folds.
+// it once), hoists and folds. Floats of 8 bits become codes in u8, except where units multiply them.
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -39,8 +40,11 @@ const std::map<Op, Binary>& binary() {
 class Expander {
  public:
   Expander(const Function& f, MathUnits units)
-      : f_(f), units_(units), b_(f.name), map_(f.types.size(), -1), defs_(f.types.size()), homes_(f.types.size()), uses_(f.types.size()), in_sums_(f.types.size()) {
-    for (const ssa::Buffer& buffer : f.buffers) b_.add_buffer(buffer);
+      : f_(f), units_(units), keeps_f8_(multiplies_f8(f.body)), b_(f.name), map_(f.types.size(), -1), defs_(f.types.size()), homes_(f.types.size()), uses_(f.types.size()), in_sums_(f.types.size()) {
+    for (ssa::Buffer buffer : f.buffers) {
+      buffer.dtype = stored(buffer.dtype);
+      b_.add_buffer(buffer);
+    }
     for (int i = 0; i < f.sizes; ++i) b_.add_size();
     b_.function().threads = f.threads, b_.function().warp = f.warp;
   }
@@ -52,6 +56,32 @@ class Expander {
   }
 
  private:
+  // ---- floats of 8 bits ----
+
+  bool multiplies_f8(const ssa::Block& b) const {
+    return std::any_of(b.insts.begin(), b.insts.end(), [&](const ssa::Inst& i) {
+      const Op op = static_cast<Op>(i.op);
+      if (op == Op::MultiplyMatrix && math::is_f8(f_.type(i.operands[0]).dtype)) return true;
+      if (op == Op::MultiplyGroup && math::is_f8(f_.buffers[ssa::BlocksImm::of(i.imm).right.buffer].dtype)) return true;
+      return std::any_of(i.regions.begin(), i.regions.end(), [&](const ssa::Block& region) { return multiplies_f8(region); });
+    });
+  }
+  DType stored(DType t) const { return math::is_f8(t) && !keeps_f8_ ? DType::U8 : t; }
+  Type stored(const Type& t) const { return t.with(stored(t.dtype)); }
+  Val code(ValueId x) { return {&b_, b_.bitcast(x, DType::U8)}; }
+  ValueId to_f8(ValueId x, DType to) {
+    const DType from = b_.type(x).dtype;
+    const Val real{&b_, from == DType::F64 ? x : b_.cast(x, DType::F32)};
+    const Val code = math::encode_f8(real, to);
+    return keeps_f8_ ? code.bitcast(to).id : code.id;
+  }
+  // `from`: what is cast, which may be codes here.
+  ValueId cast(ValueId x, DType from, DType to) {
+    if (from == to) return x;
+    if (math::is_f8(from)) x = math::decode_f8(code(x), from).id;
+    return math::is_f8(to) ? to_f8(x, to) : b_.cast(x, to);
+  }
+
   std::vector<ValueId> mapped(const std::vector<ValueId>& values) const {
     std::vector<ValueId> out;
     for (ValueId v : values) out.push_back(map_[v]);
@@ -118,18 +148,22 @@ class Expander {
     }
     const std::vector<ValueId> x = mapped(i.operands);
     if (const auto s = as_scalar(op)) {
-      map_[i.results[0]] = WEFT_TRY(scalar(*s, x, f_.type(i.results[0])));
+      const DType to = f_.type(i.results[0]).dtype;
+      map_[i.results[0]] = *s == ScalarOp::Cast ? cast(x[0], f_.type(i.operands[0]).dtype, to) : WEFT_TRY(scalar(*s, x, to));
       return {};
     }
     std::vector<Type> types;
-    for (ValueId v : i.results) types.push_back(f_.type(v));
+    for (ValueId v : i.results) types.push_back(stored(f_.type(v)));
+    if (op == Op::Const && !is_float(types[0].dtype) && is_float(f_.type(i.results[0]).dtype)) {
+      map_[i.results[0]] = b_.constant_i64(static_cast<std::int64_t>(encode_float(f_.type(i.results[0]).dtype, i.fimm)), types[0].dtype);
+      return {};
+    }
     define(i.results, b_.append(op, x, types, i.imm, i.fimm));
     return {};
   }
 
-  Result<ValueId> scalar(ScalarOp op, const std::vector<ValueId>& x, const Type& result) {
-    if (op == ScalarOp::Cast) return b_.cast(x[0], result.dtype);
-    if (op == ScalarOp::Bitcast) return b_.bitcast(x[0], result.dtype);
+  Result<ValueId> scalar(ScalarOp op, const std::vector<ValueId>& x, DType result) {
+    if (op == ScalarOp::Bitcast) return b_.bitcast(x[0], stored(result));
     const Op own = from_scalar(op);
     const DType t = b_.type(x.back()).dtype;
     if (op == ScalarOp::Pow && is_int(t)) return math::integer_pow({&b_, x[0]}, {&b_, x[1]}).id;
@@ -156,7 +190,7 @@ class Expander {
 
   Result<void> branch(const ssa::Inst& i) {
     std::vector<Type> types;
-    for (ValueId v : i.results) types.push_back(f_.type(v));
+    for (ValueId v : i.results) types.push_back(stored(f_.type(v)));
     b_.begin_if(map_[i.operands[0]], types);
     WEFT_TRY(block(i.regions[0]));
     b_.begin_else(mapped(i.regions[0].yields));
@@ -167,6 +201,7 @@ class Expander {
 
   const Function& f_;
   const MathUnits units_;
+  const bool keeps_f8_;
   Builder b_;
   std::vector<ValueId> map_;
   std::vector<const ssa::Inst*> defs_;   // by value; of arguments of regions: null

@@ -52,6 +52,10 @@ Val one_plus_erf(Val x);  // of f32 to 2e-7: what GELU multiplies with, in two t
 // power.cpp
 Val pow(Val x, Val y);          // floats, with IEEE's special cases
 Val integer_pow(Val x, Val y);  // by squaring, wraps
+// narrow.cpp
+bool is_f8(DType t);                // of 8 bits, with a sign
+Val decode_f8(Val code, DType from);  // u8 -> f32
+Val encode_f8(Val x, DType to);     // f32 or f64 -> u8, to nearest even; what is too large is infinity, or NaN
 // remainder.cpp
 Val fmod(Val x, Val y);  // exact
 Val mod(Val x, Val y);

@@ -21,6 +21,9 @@
 
 namespace weft::kernel {
 
+// Among a machine's features: its matrix units multiply floats of 8 bits. Not one of LLVM's.
+constexpr const char* kF8Products = "f8-products";
+
 // Unsupported: what does not fit the machine's shared memory or registers.
 Result<Function> lower_simt(const tile::Function& function, const Machine& machine);
 

@@ -140,7 +140,8 @@ std::optional<Lowering::Pipeline> Lowering::plan_pipeline(const Inst& loop) {
   for (const Inst& dot : body.insts) {
     if (static_cast<tile::Op>(dot.op) != tile::Op::Dot || type(dot.operands[0]).shape[1] == 1) continue;
     const double products = static_cast<double>(type(dot.results[0]).elements()) * type(dot.operands[0]).shape[1];
-    cycles += products / (suits_groups(dot) ? machine_.group_matrix_rate : suits_matrix_units(dot) ? machine_.matrix_rate : machine_.group_lanes);
+    const double of_units = (suits_groups(dot) ? machine_.group_matrix_rate : machine_.matrix_rate) * 16 / bits(type(dot.operands[0]).dtype);
+    cycles += products / (suits_groups(dot) || suits_matrix_units(dot) ? of_units : machine_.group_lanes);
     for (const int side : {0, 1}) {
       const Reading r = reading(dot, side);
       Copy copy;

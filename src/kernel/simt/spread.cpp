@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "kernel/kernel.h"
+#include "kernel/simt/lower.h"
 
 namespace weft::kernel::simt {
 namespace {
@@ -78,14 +79,16 @@ bool for_matrix_units(const tile::Function& f, const Machine& machine, const ssa
   const auto byte = [](DType t) { return t == DType::I8 || t == DType::U8; };
   const bool halves = (a.dtype == DType::F16 || a.dtype == DType::BF16) && a.dtype == b.dtype && sum.dtype == DType::F32;
   const bool bytes = byte(a.dtype) && byte(b.dtype) && sum.dtype == DType::I32;
+  const auto f8 = [](DType t) { return t == DType::F8E4M3FN || t == DType::F8E5M2; };
+  const bool eighths = f8(a.dtype) && f8(b.dtype) && sum.dtype == DType::F32 && machine.has(kF8Products);
   const bool cut = machine.cuts_f32 && a.dtype == DType::F32 && b.dtype == DType::F32 && sum.dtype == DType::F32;
-  return (halves || bytes || cut) && whole(sum.shape[0], kMatrixRows) && whole(sum.shape[1], kMatrixColumns) &&
+  return (halves || bytes || eighths || cut) && whole(sum.shape[0], kMatrixRows) && whole(sum.shape[1], kMatrixColumns) &&
          whole(a.shape[1], kMatrixWords * word_elements(a.dtype));
 }
 
 bool for_groups(const tile::Function& f, const Machine& machine, const ssa::Inst& dot) {
   if (machine.group_matrix_rate == 0 || machine.group_threads < kGroupThreads || !for_matrix_units(f, machine, dot)) return false;
-  return bits(f.type(dot.operands[0]).dtype) == 16 && f.type(dot.operands[2]).shape[0] >= kGroupRows;
+  return bits(f.type(dot.operands[0]).dtype) <= 16 && f.type(dot.operands[2]).shape[0] >= kGroupRows;
 }
 
 Spread choose_spread(const tile::Function& function, const Machine& machine) {

@@ -10,8 +10,8 @@ namespace {
 
 constexpr int kGroupColumnBits = 3, kGroupLaneRows = 3, kPartBits = 6, kGroupRowWarps = 2;  // of a product, as bits
 constexpr int kMostColumnBits = 8, kLeastTurnedBits = 4;
-constexpr int kElementBytes = 2, kRunBits = 3;  // 16 bytes
-constexpr int kMostRowBits = 6, kMixedFrom = 6;  // of offsets: rows of 128 bytes, bits that are exclusive-ored to lower ones
+constexpr int kRunBits = 4;                       // of bytes that stay together
+constexpr int kMostRowBits = 7, kMixedFrom = 7;   // rows of 128 bytes, bits that are exclusive-ored to lower ones
 
 Bits one(int bit) { return Bits{1} << bit; }
 
@@ -30,7 +30,10 @@ std::vector<Bits> arranged(const Order& order, bool along, int row) {
   return bits;
 }
 
-Bits mixed(Bits offset, int row) { return offset ^ (offset >> kMixedFrom & ((Bits{1} << (row - kRunBits)) - 1)) << kRunBits; }
+// The offset of an element of 2^bytes bytes, in rows of 2^row.
+Bits mixed(Bits offset, int row, int bytes) {
+  return offset ^ (offset >> (kMixedFrom - bytes) & ((Bits{1} << (row + bytes - kRunBits)) - 1)) << (kRunBits - bytes);
+}
 
 }  // namespace
 
@@ -40,7 +43,7 @@ bool Lowering::suits_groups(const Inst& inst) const {
   const Share s = share(result);
   const int columns = log2_ceil(result.shape[1]) - s.high_bits;
   if (s.rows % 2 != 0 || columns < kGroupColumnBits || columns > kMostColumnBits) return false;
-  const bool right_turned = !deferred_.contains(inst.operands[1]);  // its rows are steps: columns are neighbours
+  const bool right_turned = bits(type(inst.operands[1]).dtype) == 16 && !deferred_.contains(inst.operands[1]);  // its rows are steps
   return !right_turned || columns >= kLeastTurnedBits;
 }
 
@@ -51,7 +54,9 @@ Lowering::Reading Lowering::block_reading(const Inst& inst, int side) const {
   Reading r;
   r.source = operand, r.left = side == 0, r.how = Reading::How::Blocks;
   if (deferred_.contains(operand)) r.source = defining_[operand]->operands[0], r.turned = true;
-  const bool along = r.left != r.turned;  // steps are columns
+  const int bytes = log2_floor(bits(type(operand).dtype) / 8);
+  r.lies_turned = r.left == r.turned && bytes == 0;  // the units read bytes along the steps alone
+  const bool along = r.left != r.turned || r.lies_turned;  // steps are columns, as it lies
   const int other_bits = log2_ceil(result.shape[r.left ? 0 : 1]);
   const int lower = along ? step_bits : other_bits;  // bits of a column of the tile
   Order order;
@@ -67,15 +72,15 @@ Lowering::Reading Lowering::block_reading(const Inst& inst, int side) const {
     order.own = other_bits - high;
     others(kGroupColumnBits, kGroupColumnBits + high);
   }
-  const int row = std::min(kMostRowBits, along ? step_bits : order.own);
+  const int row = std::min(kMostRowBits - bytes, along ? step_bits : order.own);
   const std::vector<Bits> bits = arranged(order, along, row);
   const int all = static_cast<int>(bits.size());
   std::vector<Bits> plain(bits.size());
   for (int i = 0; i < all; ++i) plain[static_cast<std::size_t>(log2_floor(bits[static_cast<std::size_t>(i)]))] = one(i);
   r.plain = LinearMap(all, plain);
-  for (Bits& offset : plain) offset = mixed(offset, row);
+  for (Bits& offset : plain) offset = mixed(offset, row, bytes);
   r.mixed = LinearMap(all, std::move(plain));
-  const int bytes = log2_floor(kElementBytes), eight = log2_floor(kPartRows);
+  const int eight = log2_floor(kPartRows);
   r.block.row = row + bytes, r.block.turned = !along;
   r.block.stride = row + eight + bytes;
   r.block.leading = along ? 0 : row + step_bits + bytes;
@@ -87,7 +92,7 @@ Lowering::Reading Lowering::block_reading(const Inst& inst, int side) const {
 std::function<ValueId(Bits step, int part)> Lowering::block_starts(const Reading& r, const Lying& lying, const Inst& inst) {
   const int step_bits = log2_ceil(type(inst.operands[0]).shape[1]), own = spread_.rows, high = share(type(inst.results[0])).high_bits;
   const int other_bits = r.plain.inputs() - step_bits;
-  const bool along = r.left != r.turned;
+  const bool along = r.left != r.turned || r.lies_turned;
   const auto other = [&](int i) { return r.plain(one(along ? step_bits + i : i)); };
   std::vector<Bits> of_threads(static_cast<std::size_t>(spread_.threads));
   if (r.left) {

@@ -108,6 +108,7 @@ std::string text_of_units(DType t, const char* name, const char* version, double
   const ValueId sum = b.end_for({b.dot(left, right, loop.carried[0])})[0];
   b.store(y, sum, flat(b, 64, 64));
   Machine m = gpu(name, version);
+  m.features.push_back(kernel::kF8Products);
   m.has_matrix = true;
   m.matrix_rate = 1024;
   m.group_matrix_rate = group_rate;
@@ -132,6 +133,17 @@ TEST(Ptx, MatrixUnitsReadWhatWasCopiedAhead) {
   EXPECT_THAT(bytes, HasSubstr("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"));
   EXPECT_THAT(bytes, HasSubstr("ldmatrix.sync.aligned.m8n8.x4.shared.b16"));
   EXPECT_THAT(text_of_units(DType::U8, "sm_80", "ptx70"), HasSubstr("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32"));
+}
+
+// Of either kind of f8, and of bytes.
+TEST(Ptx, UnitsMultiplyFloatsOfEightBits) {
+  EXPECT_THAT(text_of_units(DType::F8E4M3FN, "sm_89", "ptx84"), HasSubstr("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"));
+  EXPECT_THAT(text_of_units(DType::F8E5M2, "sm_100a", "ptx88"), HasSubstr("mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32"));
+  EXPECT_THAT(text_of_units(DType::F8E5M2, "sm_90a", "ptx86", 2048), HasSubstr("wgmma.mma_async.sync.aligned.m64n64k32.f32.e5m2.e5m2"));
+  EXPECT_THAT(text_of_units(DType::F8E4M3FN, "sm_90a", "ptx86", 2048), ContainsRegex("adds, 1, 1;"));
+  const std::string bytes = text_of_units(DType::I8, "sm_90a", "ptx86", 2048);
+  EXPECT_THAT(bytes, HasSubstr("wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8"));
+  EXPECT_THAT(bytes, ContainsRegex("adds;"));
 }
 
 // The left operand lies in rows of 64 bytes, the right one, turned, in rows of 128.

@@ -26,7 +26,7 @@ check() {
 
 for gpu in ${GPUS:-sm_80 sm_90a sm_100a}; do
   for example in vector_add softmax layer_norm matmul int4_matmul flash_attention paged_attention running_sum histogram \
-      embedding_bag half_matmul half_attention; do
+      embedding_bag half_matmul f8_matmul half_attention; do
     "$tile" $example --target cuda:$gpu --print source >"$folder/text" || failed=1
     check $example $gpu
   done

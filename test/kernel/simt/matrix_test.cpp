@@ -1,5 +1,6 @@
 // Products by the matrix units of warps, in the interpreter: fragments, shared memory, and what does not suit the units.
 #include "kernel/simd/differential.h"
+#include "kernel/simt/lower.h"
 #include "kernel/simt/spread.h"
 
 namespace weft::kernel::simd_test {
@@ -10,6 +11,7 @@ Machine with_matrix_units(int threads) {
   m.has_matrix = true;
   m.shared_bytes = 48 << 10;
   m.matrix_rate = 1024;
+  m.features = {kF8Products};
   return m;
 }
 
@@ -109,23 +111,26 @@ TEST(Matrix, BlocksAreCopiedAhead) {
 }
 
 // Products of bytes, summed in i32, whose words are made of four steps that lie apart.
-void check_bytes(DType t, int rows, int depth, int columns, int blocks, const Machine& machine) {
+void check_bytes(DType t, int rows, int depth, int columns, int blocks, const Machine& machine, bool right_turned = false) {
   SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(depth) + " x " + std::to_string(columns));
-  const auto f = lower_simt(product(t, rows, depth, columns, blocks), machine);
+  const auto f = lower_simt(product(t, rows, depth, columns, blocks, false, right_turned), machine);
   ASSERT_TRUE(f.ok()) << f.error().what();
-  EXPECT_GT(count(f->body, Op::MultiplyMatrix), 0);
+  EXPECT_EQ(count(f->body, Op::MultiplyMatrix) > 0, machine.group_matrix_rate == 0);
+  EXPECT_EQ(count(f->body, Op::MultiplyGroup) > 0, machine.group_matrix_rate > 0);
   const int k = depth * blocks;
   std::vector<std::uint8_t> x(static_cast<std::size_t>(rows * k)), a(static_cast<std::size_t>(k * columns));
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::uint8_t>(i * 37 + i / 11);
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<std::uint8_t>(i * 91 + i / 7);
   std::vector<std::int32_t> y(static_cast<std::size_t>(rows * columns));
   const BufferView views[] = {{x.data(), rows * k}, {a.data(), k * columns}, {y.data(), rows * columns}};
-  const auto ran = interpret(*f, views, {}, 1);
-  ASSERT_TRUE(ran.ok()) << ran.error().what();
+  for (const Copies order : {Copies::Early, Copies::Late}) {
+    const auto ran = interpret(*f, views, {}, 1, order);
+    ASSERT_TRUE(ran.ok()) << ran.error().what();
+  }
   for (int r = 0; r < rows; ++r) {
     for (int c = 0; c < columns; ++c) {
       std::int64_t sum = 0;
-      for (int i = 0; i < k; ++i) sum += load_scalar(t, x.data(), r * k + i).i * load_scalar(t, a.data(), i * columns + c).i;
+      for (int i = 0; i < k; ++i) sum += load_scalar(t, x.data(), r * k + i).i * load_scalar(t, a.data(), right_turned ? c * k + i : i * columns + c).i;
       ASSERT_EQ(y[static_cast<std::size_t>(r * columns + c)], sum) << r << ", " << c;
     }
   }
@@ -136,18 +141,6 @@ TEST(Matrix, BytesAreMultipliedExactly) {
     check_bytes(t, 16, 32, 8, 2, with_matrix_units(32));
     check_bytes(t, 64, 64, 32, 2, with_matrix_units(256));
     check_bytes(t, 64, 32, 64, 5, with_copies(256));
-  }
-}
-
-// Operands of 10 bits behind the leading one are multiplied as they are; where it is not asked for, f32 stays with the threads.
-TEST(Matrix, FloatsAreCutWhereThatIsAskedFor) {
-  for (Machine m : {with_matrix_units(256), with_copies(256)}) {
-    m.cuts_f32 = true;
-    check(DType::F32, 16, 8, 8, 2, m, true);
-    check(DType::F32, 64, 32, 64, 2, m, true);
-    check(DType::F32, 128, 16, 32, 5, m, true);
-    m.cuts_f32 = false;
-    check(DType::F32, 64, 32, 64, 2, m, false);
   }
 }
 
@@ -184,6 +177,43 @@ void check_groups(DType t, int rows, int depth, int columns, int blocks, bool co
   }
 }
 
+TEST(Matrix, FourWarpsMultiplyBytes) {
+  for (const DType t : {DType::I8, DType::U8}) {
+    check_bytes(t, 64, 32, 16, 2, with_groups(false));
+    check_bytes(t, 64, 64, 32, 3, with_groups(true), true);
+    check_bytes(t, 128, 128, 8, 2, with_groups(true), true);
+    check_bytes(t, 64, 256, 16, 1, with_groups(true), true);  // steps of two rows of 128 bytes
+  }
+}
+
+TEST(Matrix, FloatsOfEightBitsAreMultiplied) {
+  for (const DType t : {DType::F8E4M3FN, DType::F8E5M2}) {
+    check(t, 16, 32, 8, 2, with_matrix_units(32), true);
+    check(t, 64, 64, 32, 2, with_copies(256), true);
+    Machine older = with_matrix_units(64);
+    older.features.clear();
+    check(t, 16, 32, 8, 2, older, false);
+    for (const bool copies : {false, true}) {
+      check_groups(t, 64, 32, 16, 2, copies);
+      check_groups(t, 64, 64, 64, 3, copies, {false, true});
+      check_groups(t, 128, 128, 32, 2, copies, {true, true});
+      check_groups(t, 64, 32, 8, 2, copies, {true, false});
+    }
+  }
+}
+
+// Operands of 10 bits behind the leading one are multiplied as they are; where it is not asked for, f32 stays with the threads.
+TEST(Matrix, FloatsAreCutWhereThatIsAskedFor) {
+  for (Machine m : {with_matrix_units(256), with_copies(256)}) {
+    m.cuts_f32 = true;
+    check(DType::F32, 16, 8, 8, 2, m, true);
+    check(DType::F32, 64, 32, 64, 2, m, true);
+    check(DType::F32, 128, 16, 32, 5, m, true);
+    m.cuts_f32 = false;
+    check(DType::F32, 64, 32, 64, 2, m, false);
+  }
+}
+
 TEST(Matrix, FourWarpsMultiplyTogether) {
   for (const DType t : {DType::F16, DType::BF16}) {
     for (const bool copies : {false, true}) {
@@ -214,7 +244,7 @@ TEST(Matrix, FourWarpsReadOperandsEitherWayRound) {
 TEST(Matrix, WhatDoesNotSuitFourWarpsIsEachWarps) {
   check_groups(DType::F16, 32, 32, 64, 2, true, {}, false);
   check_groups(DType::F16, 64, 32, 8, 2, true, {}, false);  // rows of less than 32 bytes
-  check_groups(DType::I8, 64, 32, 32, 2, true, {}, false);
+  check_groups(DType::F8E5M2, 32, 32, 64, 2, true, {}, false);
 }
 
 TEST(Matrix, WhatDoesNotSuitThemIsMultipliedByThreads) {

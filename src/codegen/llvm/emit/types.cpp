@@ -12,7 +12,7 @@ using kernel::Function;
 namespace {
 
 bool has_register(DType t) {
-  if (is_float(t)) return bits(t) >= 16;
+  if (is_float(t)) return bits(t) >= 16 || t == DType::F8E4M3FN || t == DType::F8E5M2;  // of 8 bits: codes, for units
   return is_bool(t) || (is_int(t) && bits(t) >= 8);
 }
 

@@ -19,6 +19,8 @@ unsigned product_of(DType a, DType b) {
     case DType::F16: return Intrinsic::nvvm_mma_m16n8k16_row_col_f32_f32;
     case DType::BF16: return Intrinsic::nvvm_mma_m16n8k16_row_col_bf16;
     case DType::F32: return Intrinsic::nvvm_mma_m16n8k8_row_col_tf32;
+    case DType::F8E4M3FN: return b == DType::F8E4M3FN ? Intrinsic::nvvm_mma_m16n8k32_row_col_f32_e4m3_e4m3_f32 : Intrinsic::nvvm_mma_m16n8k32_row_col_f32_e4m3_e5m2_f32;
+    case DType::F8E5M2: return b == DType::F8E5M2 ? Intrinsic::nvvm_mma_m16n8k32_row_col_f32_e5m2_e5m2_f32 : Intrinsic::nvvm_mma_m16n8k32_row_col_f32_e5m2_e4m3_f32;
     case DType::I8: return b == DType::I8 ? Intrinsic::nvvm_mma_m16n8k32_row_col_s8 : Intrinsic::nvvm_mma_m16n8k32_row_col_s8_u8;
     default: return b == DType::U8 ? Intrinsic::nvvm_mma_m16n8k32_row_col_u8 : Intrinsic::nvvm_mma_m16n8k32_row_col_u8_s8;
   }

@@ -13,6 +13,21 @@ namespace weft::codegen {
 
 using llvm::Value;
 
+namespace {
+
+const char* spelling(DType t) {
+  switch (t) {
+    case DType::F16: return "f16";
+    case DType::BF16: return "bf16";
+    case DType::F8E4M3FN: return "e4m3";
+    case DType::F8E5M2: return "e5m2";
+    case DType::I8: return "s8";
+    default: return "u8";
+  }
+}
+
+}  // namespace
+
 void Emitter::fence_products() { b_.CreateIntrinsic(b_.getVoidTy(), llvm::Intrinsic::nvvm_wgmma_fence_sync_aligned, {}); }
 void Emitter::fence_shared() { b_.CreateIntrinsic(b_.getVoidTy(), llvm::Intrinsic::nvvm_fence_proxy_async_shared_cta, {}); }
 void Emitter::commit_products() { b_.CreateIntrinsic(b_.getVoidTy(), llvm::Intrinsic::nvvm_wgmma_commit_group_sync_aligned, {}); }
@@ -47,7 +62,9 @@ Value* Emitter::sums_by_assembly(const std::string& text, Value* sum, bool from_
   std::string all;
   std::vector<Value*> operands;
   std::vector<llvm::Type*> types;
-  for (unsigned i = 0; i < count; ++i) all += i == 0 ? "=f" : ",=f";
+  llvm::Type* element = llvm::cast<llvm::FixedVectorType>(sum->getType())->getElementType();
+  const std::string constraint = element->isFloatTy() ? "=f" : "=r";
+  for (unsigned i = 0; i < count; ++i) all += (i == 0 ? "" : ",") + constraint;
   for (unsigned i = 0; i < count && !from_zero; ++i) {
     all += "," + std::to_string(i);
     operands.push_back(b_.CreateExtractElement(sum, i));
@@ -55,7 +72,7 @@ Value* Emitter::sums_by_assembly(const std::string& text, Value* sum, bool from_
   operands.insert(operands.end(), inputs.begin(), inputs.end());
   for (Value* operand : operands) types.push_back(operand->getType());
   all += constraints + ",~{memory}";
-  const std::vector<llvm::Type*> results(count, b_.getFloatTy());
+  const std::vector<llvm::Type*> results(count, element);
   auto* type = llvm::FunctionType::get(llvm::StructType::get(b_.getContext(), results), types, false);
   llvm::CallInst* call = b_.CreateCall(type, llvm::InlineAsm::get(type, text, all, true), operands);
   call->setConvergent();
@@ -69,15 +86,19 @@ Value* Emitter::multiply_group(const ssa::Inst& inst) {
   Value* sum = values_[inst.operands[2]].value;
   const unsigned count = llvm::cast<llvm::FixedVectorType>(sum->getType())->getNumElements();
   const bool from_zero = llvm::isa<llvm::Constant>(sum) && llvm::cast<llvm::Constant>(sum)->isNullValue();
-  const std::string t = f_.buffers[static_cast<std::size_t>(blocks.right.buffer)].dtype == DType::F16 ? "f16" : "bf16";
-  std::string text = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(2 * count) + "k16.f32." + t + "." + t + " {";
+  const bool in_registers = f_.type(inst.operands[0]).rank == 1;
+  const DType right = f_.buffers[static_cast<std::size_t>(blocks.right.buffer)].dtype;
+  const DType left = in_registers ? f_.type(inst.operands[0]).dtype : f_.buffers[static_cast<std::size_t>(blocks.left.buffer)].dtype;
+  const bool floats = is_float(right);
+  const int steps = kernel::kMatrixWords * kernel::word_elements(right);
+  std::string text = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(2 * count) + "k" + std::to_string(steps) + (floats ? ".f32." : ".s32.") +
+                     spelling(left) + "." + spelling(right) + " {";
   for (unsigned i = 0; i < count; ++i) text += (i == 0 ? "$" : ", $") + std::to_string(i);
   unsigned next = from_zero ? count : 2 * count;
   const auto number = [&] { return "$" + std::to_string(next++); };
   std::vector<Value*> inputs;
   std::string constraints;
   text += "}, ";
-  const bool in_registers = f_.type(inst.operands[0]).rank == 1;
   if (in_registers) {
     constexpr unsigned kWords = 4;
     Value* words = b_.CreateBitCast(values_[inst.operands[0]].value, llvm::FixedVectorType::get(b_.getInt32Ty(), kWords));
@@ -95,10 +116,12 @@ Value* Emitter::multiply_group(const ssa::Inst& inst) {
   }
   inputs.push_back(block_descriptor(blocks.right, inst.operands[1]));
   constraints += ",l";
-  // Whether it adds to the sum, signs, and which operands lie turned.
-  text = "{\n.reg .pred adds;\nsetp.ne.b32 adds, " + std::string(from_zero ? "0" : "1") + ", 0;\n" + text + number() + ", adds, 1, 1";
-  if (!in_registers) text += blocks.left.turned ? ", 1" : ", 0";
-  text += blocks.right.turned ? ", 1;\n}" : ", 0;\n}";
+  // Whether it adds to the sum, signs of floats, and which operands of 16 bits lie turned.
+  text = "{\n.reg .pred adds;\nsetp.ne.b32 adds, " + std::string(from_zero ? "0" : "1") + ", 0;\n" + text + number() + ", adds";
+  if (floats) text += ", 1, 1";
+  if (bits(right) == 16 && !in_registers) text += blocks.left.turned ? ", 1" : ", 0";
+  if (bits(right) == 16) text += blocks.right.turned ? ", 1" : ", 0";
+  text += ";\n}";
   return sums_by_assembly(text, sum, from_zero, inputs, constraints);
 }
 
