@@ -58,6 +58,8 @@ class Dialect {
   virtual std::string narrow(DType, int /*width*/, const std::string& x) const { return x; }
   // x, but so that no compiler sees what it is made of: for languages whose compilers reassociate sums of floats.
   virtual std::string opaque(DType, int /*width*/, const std::string& x) const { return x; }
+  // Narrow elements taken for i32, the first ones low; empty: not in this language, or they fill none.
+  virtual std::string words(DType, int /*width*/, const std::string& /*x*/) const { return {}; }
   // The template of $2 and the products of the bytes of $0, unsigned, by those of $1, signed; of i32. Null: none.
   virtual const char* dot4() const { return nullptr; }
   // The same of $2, f32, and the products of the bf16 of $0 by those of $1, the high ones first.

@@ -211,6 +211,7 @@ class Emitter {
   void words(const ssa::Inst& i) {
     const DType from = dtype(i.operands[0]), raw = is_float(from) ? DType::U16 : from;
     const int width = bits(from), steps = 32 / width, mask = (1 << width) - 1;
+    if (words_at_once(i.results[0], i.operands[0], steps)) return;
     define_lanes(i.results[0], [&](int l) {
       std::string s;
       for (int k = 0; k < steps; ++k) {
@@ -219,6 +220,28 @@ class Emitter {
       }
       return d_.bitcast(DType::U32, DType::I32, 1, s);
     });
+  }
+
+  // By chunks of elements whose bits the language can take for those of words.
+  bool words_at_once(ValueId result, ValueId elements, int steps) {
+    struct Part {
+      int first;  // word
+      std::string text;
+    };
+    std::vector<Part> parts;
+    const auto from = chunks(f_.type(elements));
+    for (std::size_t c = 0; c < from.size(); ++c) {
+      parts.push_back({from[c].first / steps, d_.words(dtype(elements), from[c].width, ref(elements, static_cast<int>(c)))});
+      if (parts.back().text.empty()) return false;
+    }
+    define(result, [&](int, int first, int w) {
+      std::vector<std::string> inside;
+      for (const Part& p : parts) {
+        if (p.first >= first && p.first < first + w) inside.push_back(p.text);
+      }
+      return inside.size() == 1 ? inside[0] : d_.build(DType::I32, w, inside);
+    });
+    return true;
   }
 
   Result<void> dot(const ssa::Inst& i, const char* form, DType sum) {

@@ -205,6 +205,10 @@ class OpenCl final : public text::Dialect {
     return width == 1 ? x : fmt::format("all({})", x);
   }
 
+  std::string words(DType t, int width, const std::string& x) const override {
+    const int count = width * bits(t) / 32;
+    return count > 0 ? fmt::format("as_{}({})", wide("int", count), x) : "";
+  }
   const char* dot4() const override {
     if (features_.byte_dots) return "weft_dot4($0, $1, $2)";
     return "as_$T($u2 + as_$U(($0 & 255) * (($1 << 24) >> 24) + (($0 >> 8) & 255) * (($1 << 16) >> 24)"
