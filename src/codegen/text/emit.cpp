@@ -263,35 +263,44 @@ class Emitter {
   void read(const ssa::Inst& i) {
     const ValueId r = i.results[0];
     const DType t = dtype(r);
-    if (i.operands.size() == 1 && static_cast<Op>(i.op) == Op::Load) {
-      define(r, [&](int, int first, int w) {
-        return d_.load(t, w, buffer(i), fmt::format("{} + {}", ref(i.operands[0], 0), first));
-      });
-      return;
-    }
-    define_lanes(r, [&](int l) {
-      const std::string element = d_.load(t, 1, buffer(i), element_index(i, 0, l));
-      if (i.operands.size() == 1) return element;
-      return "(" + d_.select(t, 1, lane(i.operands[1], l), element, d_.literal(t, {})) + ")";
+    const bool masked = i.operands.size() == 2, in_row = static_cast<Op>(i.op) == Op::Load;
+    const auto element = [&](int l) {
+      const std::string s = d_.load(t, 1, buffer(i), element_index(i, 0, l));
+      return masked ? "(" + d_.select(t, 1, lane(i.operands[1], l), s, d_.literal(t, {})) + ")" : s;
+    };
+    define(r, [&](int c, int first, int w) {
+      const std::string whole = in_row ? d_.load(t, w, buffer(i), fmt::format("{} + {}", ref(i.operands[0], 0), first)) : "";
+      if (in_row && !masked) return whole;
+      std::vector<std::string> lanes;
+      for (int l = 0; l < w; ++l) lanes.push_back(element(first + l));
+      const std::string apart = d_.build(t, w, lanes);
+      return in_row && w > 1 ? fmt::format("{} ? {} : {}", d_.all(w, ref(i.operands[1], c)), whole, apart) : apart;
     });
   }
 
   void write(const ssa::Inst& i) {
     const ValueId v = i.operands[0];
     const DType t = dtype(v);
-    if (i.operands.size() == 2 && static_cast<Op>(i.op) == Op::Store) {
-      const auto list = chunks(f_.type(v));
-      for (std::size_t c = 0; c < list.size(); ++c) {
-        line(d_.store(t, list[c].width, buffer(i),
-                      fmt::format("{} + {}", ref(i.operands[1], 0), list[c].first),
-                      ref(v, static_cast<int>(c))));
+    const bool masked = i.operands.size() == 3, in_row = static_cast<Op>(i.op) == Op::Store;
+    const auto list = chunks(f_.type(v));
+    for (std::size_t c = 0; c < list.size(); ++c) {
+      const auto [first, w] = list[c];
+      const int chunk = static_cast<int>(c);
+      const bool at_once = in_row && (!masked || w > 1);
+      const std::string whole =
+          at_once ? d_.store(t, w, buffer(i), fmt::format("{} + {}", ref(i.operands[1], 0), first), ref(v, chunk)) : "";
+      if (at_once && !masked) {
+        line(whole);
+        continue;
       }
-      return;
-    }
-    for (int l = 0; l < f_.type(v).lanes(); ++l) {
-      const std::string store = d_.store(t, 1, buffer(i), element_index(i, 1, l), lane(v, l));
-      line(i.operands.size() == 3 ? fmt::format("if ({}) {{ {} }}", lane(i.operands[2], l), store)
-                                  : store);
+      if (at_once) line(fmt::format("if ({}) {{ {} }} else {{", d_.all(w, ref(i.operands[2], chunk)), whole));
+      indent_ += at_once;
+      for (int l = first; l < first + w; ++l) {
+        const std::string store = d_.store(t, 1, buffer(i), element_index(i, 1, l), lane(v, l));
+        line(masked ? fmt::format("if ({}) {{ {} }}", lane(i.operands[2], l), store) : store);
+      }
+      indent_ -= at_once;
+      if (at_once) line("}");
     }
   }
 

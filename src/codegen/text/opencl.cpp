@@ -190,8 +190,11 @@ class OpenCl final : public text::Dialect {
     if (is_bool(from)) return number(to, width, width == 1 ? x : fmt::format("(({}) & 1)", x));
     if (is_bool(to))
       return from_comparison(from, width, fmt::format("(({}) != ({})0)", x, type(from, width)));
-    if (is_float(from) && !is_float(to))
-      return fmt::format("convert_{}_sat_rtz({})", type(to, width), x);
+    if (is_float(from) && !is_float(to)) {
+      // Intel's runtime for CPUs makes the largest u32 of a NaN.
+      const std::string number = is_signed_int(to) ? x : fmt::format("fmax({}, ({})0)", x, type(from, width));
+      return fmt::format("convert_{}_sat_rtz({})", type(to, width), number);
+    }
     return number(to, width, x);
   }
   std::string bitcast(DType from, DType to, int width, const std::string& x) const override {

@@ -11,6 +11,7 @@ namespace weft::target {
 namespace {
 
 constexpr double kLaunchUs = 30;  // of a small kernel that is waited for, on PoCL
+constexpr int kItemLanes = 4;     // of a work item on a CPU, where that several of them make one vector is luck
 
 // On a CPU, work items are steps of a loop that a core runs over vectors: a thread alone is as fast, and never waits.
 Machine machine_of(const OpenClFacts& facts) {
@@ -26,7 +27,7 @@ Machine machine_of(const OpenClFacts& facts) {
   m.warp_threads = facts.warp > 0 ? facts.warp : std::min(kLikelyWarp, m.group_threads);
   m.has_shuffle = facts.warp > 0;
   m.shared_bytes = facts.local_bytes;
-  m.group_lanes = facts.is_cpu ? m.f32_lanes() : kLikelyLanes;
+  m.group_lanes = facts.is_cpu ? kItemLanes : kLikelyLanes;
   m.rates.dispatch_us = kLaunchUs;
   if (facts.is_cpu) return m;
   m.rates.fmas = 1.0 * kLikelyLanes / kLikelyWarp;  // one lane of what goes in step
