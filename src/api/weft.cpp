@@ -249,7 +249,10 @@ Result<Program> compile(const Model& model, const CompileOptions& options) {
     state->target = options.target;
     state->threads = options.threads;
     state->options = options;
-    if (options.target == "ref") return Program{std::move(state)};
+    if (options.target == "ref") {
+      if (!options.code.empty()) return user_error("unknown-code", "the interpreter takes no code").found(options.code).suggest("leave it out");
+      return Program{std::move(state)};
+    }
     const compiler::Options how = WEFT_TRY(compiler_options(options));
     WEFT_TRY(require_here(how));
     bool found = false;

@@ -224,9 +224,10 @@ Result<int> bench(const BenchArguments& arguments) {
     fmt::print("{}\n", figures.dump(2));
     return kSuccess;
   }
+  constexpr int kKeyWidth = 26;  // start_to_first_result_ms and two blanks
   for (const auto& [key, value] : figures.items()) {
     if (!value.is_object()) {
-      fmt::print("{:<18}{}\n", key, value_text(key, value));
+      fmt::print("{:<{}}{}\n", key, kKeyWidth, value_text(key, value));
       continue;
     }
     fmt::print("{}\n", key);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "cli/compare.h"
+#include "weft/weft.h"
 
 namespace weft::cli {
 
@@ -31,6 +32,8 @@ struct Judging {
   std::string cpu = "native";
   bool optimised = true;
 };
+
+CompileOptions compile_options(const Judging& how);
 
 // Runs the case in this process: "" when it passes, else why it does not.
 std::string judge(const TestCase& test, const Judging& how);

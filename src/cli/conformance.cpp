@@ -1,7 +1,6 @@
 // weft conformance: runs the cases of a suite, each in a process of its own, and counts.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 
 #include "api/state.h"
@@ -14,6 +13,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/sweep.h"
+#include "cli/table.h"
 #include "runtime/pool.h"
 
 namespace weft::cli {
@@ -32,17 +32,6 @@ struct ConformanceArguments {
   int memory_gib = 8;
 };
 
-std::string one_line(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
-}
-
-std::string csv_field(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
 struct Verdict {
   bool passed = false;
   double seconds = 0;
@@ -60,6 +49,7 @@ Result<std::vector<TestCase>> collect(const ConformanceArguments& arguments, int
       wanted ? cases.push_back(std::move(test)) : void(++skipped);
     }
   }
+  if (cases.empty()) return no_case_left(arguments.filter);
   return cases;
 }
 

@@ -39,17 +39,7 @@ Result<Model> load_case(const TestCase& test) {
 }
 
 Result<Program> build(const TestCase& test, const Judging& how) {
-  const Model model = WEFT_TRY(load_case(test));
-  CompileOptions options;
-  options.target = how.target;
-  options.code = how.code;
-  options.cpu = how.cpu;
-  options.threads = 1;
-  options.cache = false;
-  if (!how.optimised) {
-    for (const transform::Pass& pass : transform::passes()) options.passes_off.push_back(pass.name);
-  }
-  return compile(model, options);
+  return compile(WEFT_TRY(load_case(test)), compile_options(how));
 }
 
 // input_N.pb by the position of the model's inputs; those that the graph does not have are defaults and stay out.
@@ -157,6 +147,19 @@ std::string judge_light(const TestCase& test, const Program& program) {
 }
 
 }  // namespace
+
+CompileOptions compile_options(const Judging& how) {
+  CompileOptions options;
+  options.target = how.target;
+  options.code = how.code;
+  options.cpu = how.cpu;
+  options.threads = 1;
+  options.cache = false;
+  if (!how.optimised) {
+    for (const transform::Pass& pass : transform::passes()) options.passes_off.push_back(pass.name);
+  }
+  return options;
+}
 
 std::string judge(const TestCase& test, const Judging& how) {
   const Result<Program> program = build(test, how);

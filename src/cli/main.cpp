@@ -74,7 +74,8 @@ Error explain(const CLI::ParseError& e, const CommandLine& line) {
 // `weft help [COMMAND]`; not left to the parser, to which COMMAND is a command to run.
 Result<int> print_help(CommandLine& line, int argc, char** argv) {
   if (argc > 3) return usage_error("one argument too many").at(argv[3]);
-  if (argc < 3) {
+  const bool of_itself = argc == 3 && (argv[2] == std::string("-h") || argv[2] == std::string("--help"));
+  if (argc < 3 || of_itself) {
     fmt::print("{}", line.app.help());
     return kSuccess;
   }

@@ -17,6 +17,7 @@
 #include "cli/table.h"
 #include "frontend/onnx/reader/reader.h"
 #include "frontend/onnx/reader/validate.h"
+#include "target/places.h"
 #include "target/target.h"
 #include "transform/choices.h"
 
@@ -158,11 +159,9 @@ void add_code_option(CLI::App& app, std::string& code) {
 Result<void> require_target(const std::string& target) {
   std::vector<std::string> names{"ref"};
   for (const target::Info& info : target::all()) names.push_back(info.name);
-  for (std::size_t begin = 0; begin <= target.size();) {
-    const std::size_t end = std::min(target.find('+', begin), target.size());
-    const std::string one = target.substr(begin, end - begin);
-    WEFT_TRY(require_one_of("target", one.substr(0, one.find(':')), names));
-    begin = end + 1;
+  for (const std::string_view one : target::split(target)) {
+    if (one.empty()) return usage_error("a target has no name").at("--target").found(target);
+    WEFT_TRY(require_one_of("target", std::string(one.substr(0, one.find(':'))), names));
   }
   return {};
 }

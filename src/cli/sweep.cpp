@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <map>
@@ -15,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/errors.h"
 #include "cli/progress.h"
+#include "cli/table.h"
 #include "sweep/sweep.h"
 #include "target/target.h"
 #include "transform/pipeline.h"
@@ -103,15 +103,8 @@ Answer judge_case(const Case& c, const compiler::Options& how, bool interpreted)
 }
 
 Result<compiler::Options> options_of(const Judging& judging) {
-  CompileOptions options;
-  if (judging.target != "ref") options.target = judging.target;
-  options.code = judging.code;
-  options.cpu = judging.cpu;
-  options.threads = 1;
-  options.cache = false;
-  if (!judging.optimised) {
-    for (const transform::Pass& pass : transform::passes()) options.passes_off.push_back(pass.name);
-  }
+  CompileOptions options = compile_options(judging);
+  if (judging.target == "ref") options.target = "cpu";  // for what the passes do
   return compiler_options(options);
 }
 
@@ -126,11 +119,6 @@ std::vector<Batch> batches_of(const std::vector<Case>& cases) {
     batches.back().push_back(i);
   }
   return batches;
-}
-
-std::string one_line_of(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
 }
 
 class Sweep {
@@ -158,7 +146,7 @@ class Sweep {
       const auto start = std::chrono::steady_clock::now();
       const Answer a = how.ok() ? judge_case(cases_[i], *how, arguments_.judging.target == "ref") : refusal(how.error());
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      text += fmt::format("{} {:.4f} {}\n", static_cast<char>(a.kind), seconds, one_line_of(a.reason));
+      text += fmt::format("{} {:.4f} {}\n", static_cast<char>(a.kind), seconds, one_line(a.reason));
     }
     return text;
   }
@@ -211,18 +199,21 @@ std::vector<Case> wanted_cases(const SweepArguments& arguments, int& skipped) {
 std::string table_of(const std::vector<Case>& cases, const std::vector<Answer>& answers) {
   std::string text = "case,result,seconds,reason\n";
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    std::string reason = answers[i].reason;
-    for (std::size_t at = 0; (at = reason.find('"', at)) != std::string::npos; at += 2) reason.insert(at, 1, '"');
-    text += fmt::format("\"{}\",{},{:.4f},\"{}\"\n", cases[i].name, name_of(answers[i].kind), answers[i].seconds, reason);
+    text += fmt::format("{},{},{:.4f},{}\n", csv_field(cases[i].name), name_of(answers[i].kind), answers[i].seconds,
+                        csv_field(answers[i].reason));
   }
   return text;
 }
 
 }  // namespace
 
+Error no_case_left(const std::string& filter) { return usage_error("no case's name contains this").at("--filter").found(filter); }
+
 Result<int> run_sweep(const SweepArguments& arguments) {
   int skipped = 0;
-  Sweep sweep(arguments, wanted_cases(arguments, skipped));
+  std::vector<Case> wanted = wanted_cases(arguments, skipped);
+  if (wanted.empty()) return no_case_left(arguments.filter);
+  Sweep sweep(arguments, std::move(wanted));
   const std::vector<Answer>& answers = sweep.run();
   std::map<Answer::Kind, int> counts;
   std::map<std::string, int> reasons;

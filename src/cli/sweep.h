@@ -16,6 +16,8 @@ struct SweepArguments {
   Limits limits;   // of a case
 };
 
+Error no_case_left(const std::string& filter);
+
 // Prints what fails, what is unsupported by reason, and the counts; an exit code.
 Result<int> run_sweep(const SweepArguments& arguments);
 

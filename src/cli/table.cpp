@@ -11,6 +11,9 @@ namespace weft::cli {
 namespace {
 
 bool is_number(const std::string& cell) {
+  for (const char* word : {"-", "inf", "-inf", "nan", "-nan"}) {
+    if (cell == word) return true;
+  }
   const std::size_t first = !cell.empty() && (cell[0] == '-' || cell[0] == '+') ? 1 : 0;
   return cell.size() > first && std::isdigit(static_cast<unsigned char>(cell[first]));
 }
@@ -36,15 +39,16 @@ std::string Table::str() const {
   for (const auto& row : rows_) {
     for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width(row[c]));
   }
+  std::vector<bool> numbers(widths.size(), rows_.size() > 1);  // by column; its heading stands as they do
+  for (std::size_t r = 1; r < rows_.size(); ++r) {
+    for (std::size_t c = 0; c < rows_[r].size(); ++c) numbers[c] = numbers[c] && (rows_[r][c].empty() || is_number(rows_[r][c]));
+  }
   std::string text;
-  for (std::size_t r = 0; r < rows_.size(); ++r) {
+  for (const auto& row : rows_) {
     std::string line;
-    for (std::size_t c = 0; c < rows_[r].size(); ++c) {
-      const std::string& cell = rows_[r][c];
-      // A heading stands as the cells below it do.
-      const bool right = is_number(r == 0 && rows_.size() > 1 ? rows_[1][c] : cell);
-      const std::string blanks(widths[c] - width(cell), ' ');
-      line += (right ? blanks + cell : cell + blanks) + "  ";
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      const std::string blanks(widths[c] - width(row[c]), ' ');
+      line += (numbers[c] ? blanks + row[c] : row[c] + blanks) + "  ";
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + '\n';
@@ -57,6 +61,17 @@ void print(const Table& table) { fmt::print("{}", table.str()); }
 std::string bytes_text(double bytes) { return scaled(bytes, 1024, {" B", " KiB", " MiB", " GiB", " TiB"}); }
 std::string count_text(double count) { return scaled(count, 1000, {"", " k", " M", " G", " T"}); }
 std::string number_text(double value) { return fmt::format("{:.4g}", value); }
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+std::string csv_field(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
 
 std::string joined(const std::vector<std::string>& words, const char* separator, std::size_t most) {
   if (words.size() <= most) return fmt::format("{}", fmt::join(words, separator));

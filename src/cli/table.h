@@ -7,8 +7,8 @@
 
 namespace weft::cli {
 
-// Columns as wide as they must be, two blanks between them; numbers (a cell that begins with a digit or sign) to the
-// right.
+// Columns as wide as they must be, two blanks between them; to the right those of numbers alone (cells that begin with a
+// digit or sign).
 class Table {
  public:
   explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
@@ -25,6 +25,8 @@ void print(const Table& table);  // to stdout
 std::string bytes_text(double bytes);   // "1.50 MiB"
 std::string count_text(double count);   // "1.50 G"
 std::string number_text(double value);  // four significant digits
+std::string one_line(std::string text);              // line ends as blanks
+std::string csv_field(const std::string& text);      // in quotes
 std::string joined(const std::vector<std::string>& words, const char* separator = ", ", std::size_t most = SIZE_MAX);
 
 }  // namespace weft::cli

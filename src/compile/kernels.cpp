@@ -82,7 +82,10 @@ double KernelSet::modelled_us(const loop::Group& group) const {
 
 Result<void> KernelSet::takes(const loop::Group& group) const {
   if (!options_.target || groups_.count(loop::print_alike(group)) > 0) return {};
-  const Made& made = considered(group);
+  return considered(group).taken;
+}
+
+Result<void> KernelSet::target_takes(const loop::Group& group, const Made& made) const {
   for (const tile::Lowered& lowered : made.lowered) {
     WEFT_TRY(options_.target->takes(WEFT_TRY(lower_program(lowered.function, made.alone ? without_groups(machine()) : machine(), group.name))));
   }
@@ -123,6 +126,7 @@ Result<void> KernelSet::make(const loop::Group& group, const std::string& key, c
     into.lowered.push_back(WEFT_TRY(tile::lower(group, variant.record)));
     into.keys.push_back(ssa::key(into.lowered.back().function));
   }
+  if (options_.target && options_.cpu_too) into.taken = target_takes(group, into);
   return {};
 }
 

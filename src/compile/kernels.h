@@ -65,9 +65,11 @@ class KernelSet {
     std::vector<tile::Lowered> lowered;  // by variant
     std::vector<std::string> keys;       // of those functions
     bool alone = false;                  // one thread runs a program, though the machine has groups
+    Result<void> taken;                  // by the target, where there is a choice
     double schedule_ms = 0, tile_ms = 0;
   };
   Result<void> make(const loop::Group& group, const std::string& key, const DimFacts& facts, Made& into) const;
+  Result<void> target_takes(const loop::Group& group, const Made& made) const;
   int threads() const;
   const Made& considered(const loop::Group& group) const;
   void enrol(const loop::Group& group, const std::string& key, Made made);

@@ -8,6 +8,7 @@
 #include "target/cuda/cuda.h"
 #include "target/null/null.h"
 #include "target/opencl/opencl.h"
+#include "target/places.h"
 #include "target/sim/sim.h"
 #include "target/webgpu/webgpu.h"
 
@@ -43,6 +44,9 @@ Result<std::shared_ptr<const Target>> open(std::string_view name) {
   const auto targets = all();
   const auto found = std::find_if(targets.begin(), targets.end(), [&](const Info& t) { return kind == t.name; });
   if (found == targets.end()) {
+    if (name == "ref") {
+      return user_error("target", "the interpreter makes no kernels and goes with no other target").found(std::string(name));
+    }
     std::vector<std::string> names{"ref"};
     for (const Info& t : targets) names.push_back(t.name);
     return user_error("unknown-target", "there is no such target").found(std::string(name)).suggest(fmt::format("targets are {}", fmt::join(names, ", ")));
@@ -57,12 +61,20 @@ Result<std::shared_ptr<const Target>> Target::with_code(std::string_view kind) c
   return user_error("unknown-code", "this target takes one kind of code").at(machine().name).found(std::string(kind)).suggest("leave '--code' out");
 }
 
+std::vector<std::string_view> split(std::string_view places) {
+  std::vector<std::string_view> names;
+  for (std::size_t begin = 0; begin <= places.size();) {
+    const std::size_t end = std::min(places.find('+', begin), places.size());
+    names.push_back(places.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return names;
+}
+
 Result<Places> open_places(std::string_view names, std::string_view code) {
   Places places{nullptr, false};
-  for (std::size_t begin = 0; begin <= names.size();) {
-    const std::size_t end = std::min(names.find('+', begin), names.size());
-    auto target = WEFT_TRY(open(names.substr(begin, end - begin)));
-    begin = end + 1;
+  for (const std::string_view name : split(names)) {
+    auto target = WEFT_TRY(open(name));
     if (!(target ? places.device != nullptr : places.cpu)) {
       target ? places.device = std::move(target), void() : void(places.cpu = true);
       continue;

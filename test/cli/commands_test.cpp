@@ -94,6 +94,8 @@ TEST_F(Commands, UsageErrorsAreOneLineWithASuggestion) {
   expect_usage_error("run " + kRelu + "x", "did you mean '" + kRelu + "'?");
   expect_usage_error("run " + kCases, "a folder");
   expect_usage_error("run " + kRelu + " --target gpu", "there is no such target");
+  expect_usage_error("run " + kRelu + " --target cpu+", "a target has no name");
+  expect_usage_error("run " + kRelu + " --target sim:opencl+gpu", "there is no such target");
   expect_usage_error("run " + kRelu + " --input y=zeros", "there is no such input");
   expect_usage_error("run " + kRelu + " --input x=nonsense", "range:LO:HI");
   expect_usage_error("run " + kRelu + " --input x=missing.npy", "there is no such file");
@@ -102,9 +104,22 @@ TEST_F(Commands, UsageErrorsAreOneLineWithASuggestion) {
   expect_usage_error("run " + kRelu + " --off simplyfy", "did you mean 'simplify'?");
   expect_usage_error("compile " + kRelu + " --emit krenel", "did you mean 'kernel'?");
   expect_usage_error("conformance nosuchfolder", "there is no such folder");
+  expect_usage_error("conformance " + kCases + "relu_sign_nan --filter nosuchcase", "no case's name contains this");
+  expect_usage_error("conformance --sweep --filter nosuchcase", "no case's name contains this");
+}
+
+TEST_F(Commands, TheInterpreterGoesWithNothing) {
+  const auto refused = [&](const std::string& options) {
+    const Ran ran = weft("run " + kRelu + options);
+    EXPECT_EQ(ran.code, 1) << options;
+    return ran.err;
+  };
+  EXPECT_THAT(refused(" --target ref+cpu"), HasSubstr("error[target]: the interpreter"));
+  EXPECT_THAT(refused(" --target ref --code text"), HasSubstr("error[unknown-code]"));
 }
 
 TEST_F(Commands, HelpAndVersion) {
+  EXPECT_EQ(weft("help --help").out, weft("help").out);
   EXPECT_THAT(weft("--version").out, ContainsRegex("weft [0-9]+\\.[0-9]+"));
   const Ran help = weft("help");
   EXPECT_EQ(help.code, 0);

@@ -113,6 +113,7 @@ Result<CompiledKernel> Kernel::compile(const CompileOptions& options) const {
     if (options.target == "ref") return CompiledKernel{std::move(compiled)};
     const compiler::Options how = WEFT_TRY(compiler_options(options));
     WEFT_TRY(require_here(how));
+    if (how.cpu_too) return unsupported("target", "a kernel of its own runs in one place").found(options.target);
     const kernel::Function function = WEFT_TRY(lowered(*state, how));
     if (how.target) {
       compiled->device = how.target->device();

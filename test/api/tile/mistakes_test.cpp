@@ -98,6 +98,8 @@ TEST(TileMistakes, InTheArguments) {
   CompileOptions options;
   options.target = "no-such";
   EXPECT_FALSE(k.compile(options).ok());
+  options.target = "sim:opencl+cpu";
+  EXPECT_THAT(k.compile(options).error().what(), HasSubstr("runs in one place"));
   EXPECT_THAT(k.text("graph").error().what(), HasSubstr("tile, kernel, llvm and asm"));
 }
 
