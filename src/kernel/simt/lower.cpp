@@ -194,10 +194,11 @@ void Lowering::lower_for(const Inst& inst) {
   const std::vector<ValueId> carried(body.args.begin() + 1, body.args.end());
   const Hazards::State before = hazards_.state();
   const std::optional<Pipeline> pipeline = plan_pipeline(inst);
-  std::vector<ValueId> first = expand(inits);
+  const bool flies = pipeline && pipeline->flying != nullptr;
+  std::vector<ValueId> first = expand_carried(pipeline, inits, flies ? group_sums(values_[inits[pipeline->sum]]) : std::vector<ValueId>());
   if (pipeline) {
     begin_pipeline(*pipeline, inst);
-    for (const int slot : {0, pipeline->stages - 1}) first.push_back(b_.constant_i64(slot, DType::I32));
+    for (const int slot : {0, pipeline->stages - 1 - pipeline->behind()}) first.push_back(b_.constant_i64(slot, DType::I32));
   }
   const auto loop = b_.begin_for(math_.value(lo), scalar_of(in(inst, 1)), math_.value(step), std::move(first));
   hazards_.enter_loop(body);
@@ -206,15 +207,18 @@ void Lowering::lower_for(const Inst& inst) {
   const Facts from = math_.facts(lo), by = math_.facts(step);
   const Facts known{std::gcd(from.divisor, by.divisor), b_.depth(), from.counted && by.counted, from.natural && by.natural};
   values_[body.args[0]] = index_value(type(body.args[0]), {{math_.term(loop.iv, known)}, {}});
-  define_expanded(carried, loop.carried);
+  std::vector<ValueId> sums = define_carried(pipeline, carried, loop.carried);
+  if (flies) flying_[pipeline->flying] = std::move(sums);
   if (pipeline) advance_pipeline(*pipeline, inst, loop.carried[loop.carried.size() - 2], loop.carried.back());
   block(body);
-  std::vector<ValueId> next = expand(body.yields);
+  std::vector<ValueId> next = expand_carried(pipeline, body.yields, flies ? flying_[pipeline->flying] : std::vector<ValueId>());
   if (pipeline) {
-    const ValueId slot = loop.carried[loop.carried.size() - 2];
-    next.insert(next.end(), {slot_after(*pipeline, slot), slot});
+    const ValueId slot = loop.carried[loop.carried.size() - 2], free = loop.carried.back();
+    next.insert(next.end(), {slot_after(*pipeline, slot), flies ? slot_after(*pipeline, free) : slot});
   }
-  define_expanded(inst.results, b_.end_for(std::move(next)));
+  sums = define_carried(pipeline, inst.results, b_.end_for(std::move(next)));
+  for (ValueId& sum : sums) sum = b_.wait_products(sum, 0);
+  if (flies) values_[inst.results[pipeline->sum]] = from_group_sums(type(inst.results[pipeline->sum]), sums);
   --loops_;
   if (pipeline) end_pipeline(*pipeline);
   hazards_.meet(before);

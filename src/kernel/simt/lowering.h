@@ -165,6 +165,10 @@ class Lowering {
     std::vector<Copy> copies;
     int stages = 0;                    // slots
     bool fenced = false;               // products of four warps read them
+    // The product whose sum is on its way when the next iteration begins, and which of the loop's values that is.
+    const Inst* flying = nullptr;
+    std::size_t sum = 0;
+    int behind() const { return flying != nullptr ? 1 : 0; }  // slots that it reads then
   };
   bool slice(ValueId v, const std::set<ValueId>& inside, ValueId counter, std::vector<const Inst*>& into) const;
   const Inst* load_to_copy(const ssa::Block& body, const Reading& r) const;
@@ -172,10 +176,14 @@ class Lowering {
   bool each_run(const Copy& copy, const Value* runs, const std::function<void(int row, int i, ValueId from, ValueId mask)>& visit);
   bool choose_runs(Copy& copy, const Inst& loop, const Reading& r);
   std::optional<Pipeline> plan_pipeline(const Inst& loop);
+  bool choose_flying(Pipeline& p, const Inst& loop) const;
   void ask(const Pipeline& p, const Inst& loop, const Sum& iteration, ValueId slot);
   void begin_pipeline(const Pipeline& p, const Inst& loop);
-  void advance_pipeline(const Pipeline& p, const Inst& loop, ValueId slot, ValueId before);
+  void advance_pipeline(const Pipeline& p, const Inst& loop, ValueId slot, ValueId free);
   ValueId slot_after(const Pipeline& p, ValueId slot);
+  // What the loop carries: as expand and define_expanded, but for the sum that is on its way, which is given or comes back.
+  std::vector<ValueId> expand_carried(const std::optional<Pipeline>& p, const std::vector<ValueId>& values, const std::vector<ValueId>& sums);
+  std::vector<ValueId> define_carried(const std::optional<Pipeline>& p, const std::vector<ValueId>& values, const std::vector<ValueId>& registers);
   void end_pipeline(const Pipeline& p);
 
   // contract.cpp
@@ -194,6 +202,8 @@ class Lowering {
   bool suits_groups(const Inst& inst) const;
   Reading block_reading(const Inst& inst, int side) const;
   std::function<ValueId(Bits steps, int part)> block_starts(const Reading& r, const Lying& lying, const Inst& inst);
+  std::vector<ValueId> group_sums(const Value& acc);  // as the units hold them: by 64 rows
+  Value from_group_sums(const tile::Type& type, const std::vector<ValueId>& sums);
   Value group_dot(const Inst& inst);
 
   const tile::Function& f_;
@@ -209,6 +219,7 @@ class Lowering {
   std::vector<std::vector<const Inst*>> users_;        // by tile value
   std::set<ValueId> deferred_;                         // transposes that only the operands of matrix units are: never made
   std::map<ValueId, Lying> lying_;                     // loaded tiles that are copied to shared memory
+  std::map<const Inst*, std::vector<ValueId>> flying_;  // sums of products that their loop does not wait for
   std::map<ValueId, ValueId> splats_;                  // vector -> scalar
   std::map<std::pair<DType, int>, int> scratch_;       // buffer numbers
   const ssa::Block* place_ = nullptr;                  // the list of statements that is being lowered

@@ -1,6 +1,7 @@
 // Loops whose products read blocks that were copied from memory to shared memory some iterations before. A block has a slot;
 // an iteration waits for its own, lets all threads arrive (who are then done with the slot before), asks for a later one
-// into that slot, and works.
+// into that slot, and works. Where all its work is a product of four warps that adds to what the loop carries, it waits for
+// the product of the iteration before only, whose slot is then free one iteration later.
 //
 // Such a copy passes no register, so how it is spread over the threads is its own: runs as wide as the machine copies.
 // What its index is made of is lowered once more in that spread, for the iteration that is asked for.
@@ -155,7 +156,10 @@ std::optional<Lowering::Pipeline> Lowering::plan_pipeline(const Inst& loop) {
       p.copies.push_back(std::move(copy));
     }
   }
-  p.stages = std::min(most_stages_, cost::copy_stages(machine_, bytes, cycles, static_cast<double>(machine_.shared_bytes)));
+  const auto room = static_cast<double>(machine_.shared_bytes);
+  p.stages = std::min(most_stages_, cost::copy_stages(machine_, bytes, cycles, room));
+  const int one_more = std::min({most_stages_, p.stages + 1, static_cast<int>(room / std::max(bytes, 1.0))});
+  if (one_more > 2 && choose_flying(p, loop)) p.stages = one_more;
   if (p.stages < 2) return std::nullopt;
   for (std::size_t i = 0; i < p.copies.size(); ++i) {
     Copy& copy = p.copies[i];
@@ -164,6 +168,50 @@ std::optional<Lowering::Pipeline> Lowering::plan_pipeline(const Inst& loop) {
     copy.lying.buffer = scratch(t, kScratch + static_cast<int>(i), copy.elements * p.stages);
   }
   return p;
+}
+
+// The only product of the loop's own list, if it reads nothing but copies, adds to a value that the loop carries, and nobody
+// else uses either.
+bool Lowering::choose_flying(Pipeline& p, const Inst& loop) const {
+  const ssa::Block& body = loop.regions[0];
+  const Inst* only = nullptr;
+  for (const Inst& inst : body.insts) {
+    if (!inst.regions.empty()) return false;
+    if (static_cast<tile::Op>(inst.op) != tile::Op::Dot) continue;
+    if (only != nullptr) return false;
+    only = &inst;
+  }
+  if (only == nullptr || p.copies.size() != 2 || !suits_groups(*only)) return false;
+  const ValueId sum = only->operands[2], result = only->results[0];
+  const auto carried = std::find(body.args.begin() + 1, body.args.end(), sum);
+  if (carried == body.args.end() || users_[sum].size() != 1 || users_[result].size() != 1) return false;
+  const auto number = static_cast<std::size_t>(carried - body.args.begin() - 1);
+  if (body.yields[number] != result) return false;
+  p.flying = only, p.sum = number;
+  return true;
+}
+
+std::vector<ValueId> Lowering::expand_carried(const std::optional<Pipeline>& p, const std::vector<ValueId>& values, const std::vector<ValueId>& sums) {
+  std::vector<ValueId> all;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::vector<ValueId> part = p && p->flying != nullptr && p->sum == i ? sums : expand({values[i]});
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+std::vector<ValueId> Lowering::define_carried(const std::optional<Pipeline>& p, const std::vector<ValueId>& values, const std::vector<ValueId>& registers) {
+  std::vector<ValueId> sums;
+  auto next = registers.begin();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool flies = p && p->flying != nullptr && p->sum == i;
+    const Share s = share(type(values[i]));
+    const auto end = next + (flies ? s.rows / 2 : s.registers());
+    if (flies) sums.assign(next, end);
+    else define_expanded({values[i]}, {next, end});
+    next = end;
+  }
+  return sums;
 }
 
 // Asks for the blocks of an iteration, if it runs.
@@ -193,19 +241,19 @@ void Lowering::ask(const Pipeline& p, const Inst& loop, const Sum& iteration, Va
 void Lowering::begin_pipeline(const Pipeline& p, const Inst& loop) {
   for (const Copy& copy : p.copies) before_write(copy.lying.buffer, false);
   Sum iteration = in(loop, 0).rows[0];
-  for (int slot = 0; slot + 1 < p.stages; ++slot) {
+  for (int slot = 0; slot + 1 + p.behind() < p.stages; ++slot) {
     ask(p, loop, iteration, b_.constant_i64(slot));
     iteration = math_.add(iteration, in(loop, 2).rows[0]);
   }
 }
 
-// At the start of an iteration, whose blocks are in `slot`; those of the one before were in `before`.
-void Lowering::advance_pipeline(const Pipeline& p, const Inst& loop, ValueId slot, ValueId before) {
-  b_.wait_copies(p.stages - 2);
+// At the start of an iteration, whose blocks are in `slot`; nobody reads those in `free` any more.
+void Lowering::advance_pipeline(const Pipeline& p, const Inst& loop, ValueId slot, ValueId free) {
+  b_.wait_copies(p.stages - 2 - p.behind());
   if (p.fenced) b_.fence_shared();
   barrier();
-  const Sum ahead = math_.scale(in(loop, 2).rows[0], p.stages - 1);
-  ask(p, loop, math_.add(values_[loop.regions[0].args[0]].rows[0], ahead), b_.cast(before, DType::I64));
+  const Sum ahead = math_.scale(in(loop, 2).rows[0], p.stages - 1 - p.behind());
+  ask(p, loop, math_.add(values_[loop.regions[0].args[0]].rows[0], ahead), b_.cast(free, DType::I64));
   for (const Copy& copy : p.copies) {
     Lying lying = copy.lying;
     lying.slot = b_.mul(b_.cast(slot, DType::I64), b_.constant_i64(copy.elements));

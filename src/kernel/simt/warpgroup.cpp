@@ -110,6 +110,36 @@ std::function<ValueId(Bits step, int part)> Lowering::block_starts(const Reading
   };
 }
 
+std::vector<ValueId> Lowering::group_sums(const Value& acc) {
+  const Share s = share(acc.type);
+  std::vector<ValueId> sums;
+  for (int part = 0; part < s.rows / 2; ++part) {
+    std::vector<ValueId> elements;
+    for (int i = 0; i < s.count; ++i) {
+      for (const int row : {2 * part, 2 * part + 1}) {
+        for (const int lane : {0, 1}) elements.push_back(b_.extract(at(acc, row, i), lane));
+      }
+    }
+    sums.push_back(assemble(elements));
+  }
+  return sums;
+}
+
+Value Lowering::from_group_sums(const tile::Type& type, const std::vector<ValueId>& sums) {
+  const Share s = share(type);
+  std::vector<ValueId> registers(static_cast<std::size_t>(s.registers()));
+  for (std::size_t part = 0; part < sums.size(); ++part) {
+    for (int i = 0; i < s.count; ++i) {
+      for (const int half : {0, 1}) {
+        const int first = 4 * i + 2 * half;
+        registers[(2 * part + static_cast<std::size_t>(half)) * static_cast<std::size_t>(s.count) + static_cast<std::size_t>(i)] =
+            assemble({b_.extract(sums[part], first), b_.extract(sums[part], first + 1)});
+      }
+    }
+  }
+  return registers_value(type, s.rows, false, std::move(registers));
+}
+
 Value Lowering::group_dot(const Inst& inst) {
   const tile::Type& result = type(inst.results[0]);
   const Share s = share(result);
@@ -130,18 +160,9 @@ Value Lowering::group_dot(const Inst& inst) {
   if (left_lies) left_start = block_starts(left, *left_lies, inst);
   const auto right_start = block_starts(right, right_lies, inst);
 
-  const Value& acc = in(inst, 2);
   const int parts = s.rows / 2, steps = kMatrixWords * word;
-  std::vector<ValueId> sums;
-  for (int part = 0; part < parts; ++part) {
-    std::vector<ValueId> elements;
-    for (int i = 0; i < s.count; ++i) {
-      for (const int row : {2 * part, 2 * part + 1}) {
-        for (const int lane : {0, 1}) elements.push_back(b_.extract(at(acc, row, i), lane));
-      }
-    }
-    sums.push_back(assemble(elements));
-  }
+  const auto flying = flying_.find(&inst);
+  std::vector<ValueId> sums = flying != flying_.end() ? flying->second : group_sums(in(inst, 2));
   std::vector<std::vector<ValueId>> lefts(static_cast<std::size_t>(parts));  // all before the fence
   for (int part = 0; part < parts; ++part) {
     for (int k = 0; k * steps < depth; ++k) {
@@ -156,17 +177,11 @@ Value Lowering::group_dot(const Inst& inst) {
     }
   }
   b_.commit_products();
-  std::vector<ValueId> registers(static_cast<std::size_t>(s.registers()));
-  for (int part = 0; part < parts; ++part) {
-    const ValueId sum = b_.wait_products(sums[static_cast<std::size_t>(part)], 0);
-    for (int i = 0; i < s.count; ++i) {
-      for (const int half : {0, 1}) {
-        const int first = 4 * i + 2 * half;
-        registers[static_cast<std::size_t>((2 * part + half) * s.count + i)] = assemble({b_.extract(sum, first), b_.extract(sum, first + 1)});
-      }
-    }
-  }
-  return registers_value(result, s.rows, false, std::move(registers));
+  const int left_flying = flying != flying_.end() ? 1 : 0;
+  for (ValueId& sum : sums) sum = b_.wait_products(sum, left_flying);
+  if (left_flying == 0) return from_group_sums(result, sums);
+  flying->second = std::move(sums);
+  return {};
 }
 
 }  // namespace weft::kernel::simt

@@ -153,7 +153,7 @@ TEST(Ptx, FourWarpsMultiplyWhatWasCopiedAhead) {
     EXPECT_THAT(text, HasSubstr(t == DType::F16 ? "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16" : "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"));
     EXPECT_THAT(text, ContainsRegex("adds, 1, 1, 0, 1;"));
     for (const char* part : {"cp.async.cg.shared.global", "fence.proxy.async.shared::cta", "wgmma.fence.sync.aligned", "wgmma.commit_group.sync.aligned",
-                             "wgmma.wait_group.sync.aligned 0;", ".align 1024 "}) {
+                             "wgmma.wait_group.sync.aligned 1;", "wgmma.wait_group.sync.aligned 0;", ".align 1024 "}) {
       EXPECT_THAT(text, HasSubstr(part));
     }
     EXPECT_THAT(text, HasSubstr("-9223371899415822336"));  // mode 2, a stride of 512 bytes

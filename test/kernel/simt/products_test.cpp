@@ -129,6 +129,68 @@ TEST(Products, NobodyWritesWhatTheyRead) {
   expect_caught({.write_without_barrier = true}, "without a barrier between");
 }
 
+struct InLoop {
+  bool use = false, overwrite = false, forget = false, twice = false, late = false;
+  int left = 1;  // products on their way when an iteration ends
+};
+
+// y = sum over three blocks of a x, each of which is waited for in the iteration after.
+std::string multiply_in_loop(Copies order, const InLoop& w, std::vector<float>* result = nullptr) {
+  Multiplying k;
+  Builder& b = k.b;
+  b.store(k.left, b.load(k.a, k.run_of_thread(), kProductRun), swizzled(b, k.run_of_thread()));
+  k.fill_right(kRightElements / kProductRun);
+  b.fence_shared();
+  b.barrier();
+  const ssa::BlockImm lies{0, 5, false, 0, 8};
+  ssa::BlocksImm blocks{lies, lies};
+  blocks.left.buffer = k.left, blocks.right.buffer = k.right;
+  const auto loop = b.begin_for(k.number(0), k.number(3), k.number(1), {b.splat(b.constant(DType::F32, 0), kProductColumns / 2)});
+  b.fence_products();
+  ValueId sum = b.multiply_group(blocks, k.number(0), k.number(0), loop.carried[0]);
+  if (w.twice) b.multiply_group(blocks, k.number(0), k.number(0), loop.carried[0]);
+  b.commit_products();
+  if (!w.late) sum = b.wait_products(sum, w.left);
+  if (w.use) b.store(k.y, b.extract(sum, 0), k.thread);
+  if (w.overwrite) b.barrier(), k.fill_right(1), b.fence_shared(), b.barrier();
+  ValueId done = b.end_for({sum})[0];
+  if (!w.forget) done = b.wait_products(done, 0);
+  for (int n = 0; n < kProductColumns / 2 && !w.forget; ++n) {
+    b.store(k.y, b.extract(done, n), b.add(b.mul(k.thread, k.number(kProductColumns / 2)), k.number(n)));
+  }
+  Function f = b.finish();
+  f.threads = kGroupThreads, f.warp = kMatrixWarp;
+  std::vector<std::uint16_t> left(kLeftElements), right(kRightElements);
+  for (std::size_t i = 0; i < left.size(); ++i) store_scalar(DType::F16, left.data(), static_cast<std::int64_t>(i), {static_cast<double>(i * 7 % 11) - 5, 0});
+  for (std::size_t i = 0; i < right.size(); ++i) store_scalar(DType::F16, right.data(), static_cast<std::int64_t>(i), {static_cast<double>(i * 5 % 13) - 6, 0});
+  std::vector<float> y(kGroupRows * kProductColumns, -1.0f);
+  const BufferView views[] = {{left.data(), kLeftElements}, {right.data(), kRightElements}, {y.data(), static_cast<std::int64_t>(y.size())}};
+  const auto ran = interpret(f, views, {}, 1, order);
+  if (result != nullptr) *result = y;
+  return ran.ok() ? "" : ran.error().what();
+}
+
+TEST(Products, ALoopCarriesASumThatIsOnItsWay) {
+  for (const Copies order : {Copies::Early, Copies::Late}) {
+    for (const InLoop& way : {InLoop{}, InLoop{.left = 0}, InLoop{.left = 3}, InLoop{.late = true}}) {
+      std::vector<float> once, y;
+      ASSERT_EQ(multiply(order, {}, &once), "");
+      ASSERT_EQ(multiply_in_loop(order, way, &y), "");
+      for (std::size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], 3 * once[i]) << i;
+    }
+  }
+}
+
+TEST(Products, WhatIsOnItsWayOverIterationsIsLeftAlone) {
+  for (const Copies order : {Copies::Early, Copies::Late}) {
+    EXPECT_THAT(multiply_in_loop(order, {.use = true}), HasSubstr("the sum of a product on its way is used"));
+    EXPECT_THAT(multiply_in_loop(order, {.overwrite = true}), HasSubstr("writes what a product on its way reads"));
+    EXPECT_THAT(multiply_in_loop(order, {.overwrite = true, .left = 0}), "");
+    EXPECT_THAT(multiply_in_loop(order, {.forget = true}), HasSubstr("ends while 1 products are on their way"));
+    EXPECT_THAT(multiply_in_loop(order, {.twice = true}), HasSubstr("to a sum that "));
+  }
+}
+
 TEST(Products, FourWarpsAskTogether) {
   expect_caught({.half = true}, "by a part of four warps");
   expect_caught({.apart = true}, "at 0 by thread 0, at 8 by thread 64");

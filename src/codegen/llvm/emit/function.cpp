@@ -9,6 +9,7 @@
 
 #include "codegen/llvm/codegen.h"
 #include "codegen/llvm/emit/emitter.h"
+#include "codegen/llvm/emit/lanes.h"
 
 namespace weft::codegen {
 
@@ -182,7 +183,7 @@ Value* Emitter::simple(const ssa::Inst& inst) {
     case Op::Shuffle: return shuffle(result, x[0], x[1]);
     case Op::Splat: return splat(x[0], result.lanes());
     case Op::Iota: return iota(result);
-    case Op::Extract: return b_.CreateExtractElement(x[0], inst.imm);
+    case Op::Extract: return f_.threads > 1 ? lane_of(b_, x[0], static_cast<std::uint64_t>(inst.imm)) : b_.CreateExtractElement(x[0], inst.imm);
     case Op::Insert: return b_.CreateInsertElement(x[0], x[1], inst.imm);
     case Op::Interleave: return interleave(x[0], x[1], result.lanes(), static_cast<int>(inst.imm));
     case Op::Load: return load(inst);

@@ -6,6 +6,7 @@
 #include <llvm/IR/Module.h>
 
 #include "codegen/llvm/emit/emitter.h"
+#include "codegen/llvm/emit/lanes.h"
 
 namespace weft::codegen {
 
@@ -37,7 +38,7 @@ Value* Emitter::math_unit(kernel::Op op, Value* x) {
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
   if (vector == nullptr) return one(x);
   Value* result = llvm::PoisonValue::get(x->getType());
-  for (std::uint64_t i = 0; i < vector->getNumElements(); ++i) result = b_.CreateInsertElement(result, one(b_.CreateExtractElement(x, i)), i);
+  for (std::uint64_t i = 0; i < vector->getNumElements(); ++i) result = b_.CreateInsertElement(result, one(lane_of(b_, x, i)), i);
   return result;
 }
 
@@ -54,7 +55,7 @@ Value* Emitter::multiply_matrix(const ssa::Inst& inst) {
     }
   }
   Value* sum = values_[inst.operands[2]].value;
-  for (std::uint64_t i = 0; i < 4; ++i) operands.push_back(b_.CreateExtractElement(sum, i));
+  for (std::uint64_t i = 0; i < 4; ++i) operands.push_back(lane_of(b_, sum, i));
   const unsigned op = product_of(t, f_.type(inst.operands[1]).dtype);
   llvm::CallInst* product = b_.CreateCall(Intrinsic::getOrInsertDeclaration(&module_, op), operands);
   product->setConvergent();

@@ -6,11 +6,24 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include "codegen/llvm/emit/emitter.h"
+#include "codegen/llvm/emit/lanes.h"
 
 namespace weft::codegen {
 
 using kernel::Op;
 using llvm::Value;
+
+Value* lane_of(llvm::IRBuilderBase& b, Value* vector, std::uint64_t lane) {
+  while (auto* put = llvm::dyn_cast<llvm::InsertElementInst>(vector)) {
+    const auto* at = llvm::dyn_cast<llvm::ConstantInt>(put->getOperand(2));
+    if (at == nullptr) break;
+    if (at->getZExtValue() == lane) return put->getOperand(1);
+    vector = put->getOperand(0);
+  }
+  const auto* shuffle = llvm::dyn_cast<llvm::ShuffleVectorInst>(vector);
+  if (shuffle != nullptr && shuffle->isZeroEltSplat()) return lane_of(b, shuffle->getOperand(0), 0);
+  return b.CreateExtractElement(vector, lane);
+}
 
 Value* Emitter::splat(Value* x, int lanes) {
   return b_.CreateVectorSplat(static_cast<unsigned>(lanes), x);

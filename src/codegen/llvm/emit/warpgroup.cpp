@@ -8,6 +8,7 @@
 #include <llvm/IR/PatternMatch.h>
 
 #include "codegen/llvm/emit/emitter.h"
+#include "codegen/llvm/emit/lanes.h"
 
 namespace weft::codegen {
 
@@ -67,7 +68,7 @@ Value* Emitter::sums_by_assembly(const std::string& text, Value* sum, bool from_
   for (unsigned i = 0; i < count; ++i) all += (i == 0 ? "" : ",") + constraint;
   for (unsigned i = 0; i < count && !from_zero; ++i) {
     all += "," + std::to_string(i);
-    operands.push_back(b_.CreateExtractElement(sum, i));
+    operands.push_back(lane_of(b_, sum, i));
   }
   operands.insert(operands.end(), inputs.begin(), inputs.end());
   for (Value* operand : operands) types.push_back(operand->getType());
