@@ -34,6 +34,7 @@ class Dialect {
   virtual std::string type(DType t, int width) const = 0;
   virtual std::string unsigned_type(DType t, int width) const = 0;
   virtual std::string literal(DType t, Scalar value) const = 0;
+  virtual bool has_literals() const { return false; }  // that may stand for a value wherever it is used
   virtual std::string splat(DType t, int width, const std::string& scalar) const = 0;
   virtual std::string lane(DType t, int width, const std::string& x,
                            int lane) const = 0;  // as a scalar value

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "codegen/text/dialect.h"
 
@@ -57,7 +58,10 @@ class Emitter {
     }
     return list;
   }
-  std::string ref(ValueId v, int chunk) const { return fmt::format("{}_{}", names_[v], chunk); }
+  std::string ref(ValueId v, int chunk) const {
+    const bool whole = f_.type(v).lanes() <= d_.max_width() && std::has_single_bit(static_cast<unsigned>(f_.type(v).lanes()));
+    return whole ? names_[v] : fmt::format("{}_{}", names_[v], chunk);
+  }
   DType dtype(ValueId v) const { return f_.type(v).dtype; }
   std::string lane(ValueId v, int lane) const {
     const auto list = chunks(f_.type(v));
@@ -70,7 +74,16 @@ class Emitter {
   }
   void name_value(ValueId v) { names_[v] = fmt::format("v{}", next_++); }
   void declare(ValueId v, int chunk, int width, const std::string& value, bool changes = false) {
-    line(d_.declare(d_.type(dtype(v), width), ref(v, chunk), value, changes));
+    line(d_.declare(d_.type(dtype(v), width), ref(v, chunk), bare(value), changes));
+  }
+  // Without the parentheses around all of it.
+  static std::string bare(const std::string& x) {
+    int depth = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      depth += x[i] == '(' ? 1 : x[i] == ')' ? -1 : 0;
+      if (depth == 0 && i + 1 < x.size()) return x;
+    }
+    return x.size() > 2 && x[0] == '(' ? x.substr(1, x.size() - 2) : x;
   }
   // Defines v chunk by chunk: make(chunk number, first lane, width). A value that `changes` is assigned to later.
   template <class Make>
@@ -255,9 +268,10 @@ class Emitter {
 
   // ---- memory ----
   std::string buffer(const ssa::Inst& i) const { return fmt::format("b{}", i.imm); }
+  static std::string beyond(const std::string& index, int by) { return by == 0 ? index : fmt::format("{} + {}", index, by); }
   std::string element_index(const ssa::Inst& i, int operand, int l) const {
     const ValueId index = i.operands[operand];
-    return f_.type(index).rank == 1 ? lane(index, l) : fmt::format("{} + {}", ref(index, 0), l);
+    return f_.type(index).rank == 1 ? lane(index, l) : beyond(ref(index, 0), l);
   }
 
   void read(const ssa::Inst& i) {
@@ -269,7 +283,7 @@ class Emitter {
       return masked ? "(" + d_.select(t, 1, lane(i.operands[1], l), s, d_.literal(t, {})) + ")" : s;
     };
     define(r, [&](int c, int first, int w) {
-      const std::string whole = in_row ? d_.load(t, w, buffer(i), fmt::format("{} + {}", ref(i.operands[0], 0), first)) : "";
+      const std::string whole = in_row ? d_.load(t, w, buffer(i), beyond(ref(i.operands[0], 0), first)) : "";
       if (in_row && !masked) return whole;
       std::vector<std::string> lanes;
       for (int l = 0; l < w; ++l) lanes.push_back(element(first + l));
@@ -288,7 +302,7 @@ class Emitter {
       const int chunk = static_cast<int>(c);
       const bool at_once = in_row && (!masked || w > 1);
       const std::string whole =
-          at_once ? d_.store(t, w, buffer(i), fmt::format("{} + {}", ref(i.operands[1], 0), first), ref(v, chunk)) : "";
+          at_once ? d_.store(t, w, buffer(i), beyond(ref(i.operands[1], 0), first), ref(v, chunk)) : "";
       if (at_once && !masked) {
         line(whole);
         continue;
@@ -352,19 +366,27 @@ class Emitter {
                      ref(i.operands[1], 0), ref(i.operands[2], 0)));
     ++indent_;
     WEFT_TRY(block(body));
-    // Through copies: a yield may be another carried value.
-    std::vector<std::string> saved;
-    for (std::size_t n = 0; n < carried.size(); ++n) {
-      const auto list = chunks(f_.type(carried[n]));
-      for (std::size_t c = 0; c < list.size(); ++c) {
-        saved.push_back(fmt::format("{}_next", ref(carried[n], static_cast<int>(c))));
-        line(d_.declare(d_.type(dtype(carried[n]), list[c].width), saved.back(), ref(body.yields[n], static_cast<int>(c)), false));
-      }
-    }
-    for (const std::string& s : saved) line(fmt::format("{} = {};", s.substr(0, s.size() - 5), s));
+    const bool moves = std::any_of(body.yields.begin(), body.yields.end(), [&](ValueId v) {
+      return std::find(carried.begin(), carried.end(), v) != carried.end();
+    });
+    moves ? assign_at_once(carried, body.yields) : assign(carried, body.yields);
     --indent_;
     line("}");
     return {};
+  }
+
+  // Through copies: what is assigned may be what is assigned to.
+  void assign_at_once(std::span<const ValueId> to, std::span<const ValueId> from) {
+    std::vector<std::pair<std::string, std::string>> copies;
+    for (std::size_t n = 0; n < to.size(); ++n) {
+      const auto list = chunks(f_.type(to[n]));
+      for (std::size_t c = 0; c < list.size() && to[n] != from[n]; ++c) {
+        const std::string name = ref(to[n], static_cast<int>(c));
+        copies.emplace_back(name, name + "_next");
+        line(d_.declare(d_.type(dtype(to[n]), list[c].width), copies.back().second, ref(from[n], static_cast<int>(c)), false));
+      }
+    }
+    for (const auto& [name, next] : copies) line(fmt::format("{} = {};", name, next));
   }
 
   Result<void> branch(const ssa::Inst& i) {
@@ -409,6 +431,7 @@ class Emitter {
     switch (op) {
       case Op::Const:
         zeros_[r] = is_float(dtype(r)) && i.fimm == 0;
+        if (d_.has_literals() && f_.type(r).rank == 0) return names_[r] = d_.literal(dtype(r), {i.fimm, i.imm}), Result<void>();
         define(r, [&](int, int, int) { return d_.literal(dtype(r), {i.fimm, i.imm}); });
         return {};
       case Op::Size:
@@ -493,9 +516,7 @@ class Emitter {
   }
 
   Result<void> block(const ssa::Block& b) {
-    ++indent_;
     for (const ssa::Inst& i : b.insts) WEFT_TRY(inst(i));
-    --indent_;
     return {};
   }
 
@@ -505,7 +526,7 @@ class Emitter {
   std::vector<bool> zeros_;         // by value: the constant 0 of a float type
   std::vector<bool> sums_;          // by value: made by an addition or a negation
   std::vector<bool> products_;      // by value: made by a multiplication
-  int next_ = 0, indent_ = 0;
+  int next_ = 0, indent_ = 1;
   std::string out_;
 };
 

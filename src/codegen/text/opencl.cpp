@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 
 #include "codegen/text/dialect.h"
 #include "codegen/text/text.h"
@@ -36,6 +37,13 @@ std::string base(DType t) {
   return unsigned_base(bits(t));
 }
 std::string element(DType t) { return is_bool(t) ? "uchar" : base(t); }  // in memory
+// The shortest that reads as the same number.
+std::string real_literal(DType t, double v) {
+  std::string s = t == DType::F32 ? fmt::format("{}", static_cast<float>(v)) : fmt::format("{}", v);
+  if (s.find_first_of(".e") == std::string::npos) s += ".0";
+  if (t == DType::F32) s += "f";
+  return std::signbit(v) ? "(" + s + ")" : s;
+}
 std::string wide(std::string scalar, int width) {
   return width == 1 ? scalar : fmt::format("{}{}", scalar, width);
 }
@@ -139,11 +147,18 @@ class OpenCl final : public text::Dialect {
     return wide(unsigned_base(is_bool(t) ? 32 : bits(t)), width);
   }
 
+  bool has_literals() const override { return true; }
   std::string literal(DType t, Scalar v) const override {
     if (is_bool(t)) return v.i != 0 ? "1" : "0";
+    if ((t == DType::F32 || t == DType::F64) && (v.f == 0 || std::isnormal(t == DType::F32 ? static_cast<float>(v.f) : v.f))) return real_literal(t, v.f);
     const std::uint64_t raw = is_float(t) ? encode_float(t, v.f) : static_cast<std::uint64_t>(v.i);
     const std::uint64_t mask =
         bits(t) == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits(t)) - 1;
+    if (is_signed_int(t) && v.i > INT32_MIN) {
+      const std::string number = fmt::format("{}{}", v.i, bits(t) == 64 ? "L" : "");
+      if (bits(t) < 32) return fmt::format("(({}){})", base(t), number);
+      return v.i < 0 ? "(" + number + ")" : number;
+    }
     const std::string number =
         fmt::format("({}){:#x}{}", unsigned_base(bits(t)), raw & mask, bits(t) == 64 ? "ul" : "u");
     return base(t) == unsigned_base(bits(t)) ? number : fmt::format("as_{}({})", base(t), number);
@@ -192,8 +207,8 @@ class OpenCl final : public text::Dialect {
       return from_comparison(from, width, fmt::format("(({}) != ({})0)", x, type(from, width)));
     if (is_float(from) && !is_float(to)) {
       // Intel's runtime for CPUs makes the largest u32 of a NaN.
-      const std::string number = is_signed_int(to) ? x : fmt::format("fmax({}, ({})0)", x, type(from, width));
-      return fmt::format("convert_{}_sat_rtz({})", type(to, width), number);
+      const std::string positive = is_signed_int(to) ? x : fmt::format("fmax({}, ({})0)", x, type(from, width));
+      return fmt::format("convert_{}_sat_rtz({})", type(to, width), positive);
     }
     return number(to, width, x);
   }

@@ -50,5 +50,35 @@ TEST(OpenClText, BytesAreMultipliedByTheUnitWhereThereIsOne) {
   EXPECT_THAT(printed(kernel, {}), Not(HasSubstr("weft_dot4")));
 }
 
+TEST(OpenClText, ReadsLikeCode) {
+  const std::string text = printed(R"(kernel @k {
+  buffer f32 memory read
+  buffer f32 memory written
+  sizes 1
+  %0 = const(0) : i64
+  %1 = const(4) : i64
+  %2 = const(-2.5) : f32
+  %3 = size(0) : i64
+  %4 = for %0, %3, %1, %2 : f32 { %5: i64, %6: f32
+    %7 = load(0) %5 : f32
+    %8 = mul %7, %6 : f32
+    yield %8
+  }
+  store(1) %4, %0
+}
+)", {});
+  EXPECT_THAT(text, HasSubstr(R"(
+  long v0 = n0;
+  float v1 = -2.5f;
+  for (long v2 = 0L; v2 < v0; v2 += 4L) {
+    float v3 = b0[v2];
+    float v4 = v1 * v3;
+    v1 = v4;
+  }
+  b1[0L] = v1;
+}
+)"));
+}
+
 }  // namespace
 }  // namespace weft::codegen

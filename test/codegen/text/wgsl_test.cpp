@@ -46,14 +46,14 @@ fn weft_k(@builtin(workgroup_id) weft_group: vec3<u32>, @builtin(num_workgroups)
   let at0 = weft_parameters[1].x / 4u;
   let at1 = weft_parameters[1].y / 4u;
   let n0 = weft_size(weft_parameters[1].z, weft_parameters[1].w);
-  let v0_0 = 0li;
-  let v1_0 = 1li;
-  let v2_0 = 2.5f;
-  let v3_0 = n0;
-  for (var v4_0: i64 = v0_0; v4_0 < v3_0; v4_0 += v1_0) {
-      let v5_0 = b0[at0 + u32(v4_0 + 0)];
-      let v6_0 = (v5_0 - weft_opaque_f32(v2_0));
-      b1[at1 + u32(v4_0 + 0)] = v6_0;
+  let v0 = 0li;
+  let v1 = 1li;
+  let v2 = 2.5f;
+  let v3 = n0;
+  for (var v4: i64 = v0; v4 < v3; v4 += v1) {
+    let v5 = b0[at0 + u32(v4)];
+    let v6 = v5 - weft_opaque_f32(v2);
+    b1[at1 + u32(v4)] = v6;
   }
 }
 )");
@@ -74,7 +74,7 @@ TEST(Wgsl, BytesLieInWordsThatThreadsShare) {
                            "fn b0_load(i: u32) -> i32 { return extractBits(bitcast<i32>(b0[i / 4u]), (i % 4u) * 8u, 8u); }\n",
                            "@group(0) @binding(3) var<storage, read_write> b1: array<atomic<u32>>;\n",
                            "  atomicAnd(&b1[i / 4u], ~(0xffu << ((i % 4u) * 8u)));\n",
-                           "  let v3_0 = (v1_0 < v2_0);\n  b1_store(at1 + u32(v0_0 + 0), v3_0);\n"}) {
+                           "  let v3 = v1 < v2;\n  b1_store(at1 + u32(v0), v3);\n"}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << "is not in\n" << text;
   }
 }
@@ -92,7 +92,7 @@ TEST(Wgsl, OfFloatsOnlyWhatFollowsTheirValues) {
   store(0) %6, %0
 }
 )");
-  for (const char* line : {"weft_f32(0x7f800000u);\n", " * weft_opaque_f32(", "(v5_0 - weft_opaque_f32(v5_0))"}) {
+  for (const char* line : {"weft_f32(0x7f800000u);\n", " * weft_opaque_f32(", "v5 - weft_opaque_f32(v5);\n"}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << " is not in\n" << text;
   }
 }
