@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/printable.h"
 
 namespace weft::cli {
 namespace fs = std::filesystem;
@@ -36,7 +37,7 @@ int exit_code(const Error& error) {
   return error.kind() == ErrorKind::Internal ? kInternal : kFailure;
 }
 
-void report(const Error& error) { fmt::print(stderr, "weft: {}\n", error.what()); }
+void report(const Error& error) { fmt::print(stderr, "weft: {}\n", printable(error.what())); }
 
 Result<void> require_file(const std::string& path) {
   std::error_code ignored;

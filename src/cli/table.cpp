@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "cli/printable.h"
+
 namespace weft::cli {
 namespace {
 
@@ -56,7 +58,7 @@ std::string Table::str() const {
   return text;
 }
 
-void print(const Table& table) { fmt::print("{}", table.str()); }
+void print(const Table& table) { fmt::print("{}", printable(table.str())); }
 
 std::string bytes_text(double bytes) { return scaled(bytes, 1024, {" B", " KiB", " MiB", " GiB", " TiB"}); }
 std::string count_text(double count) { return scaled(count, 1000, {"", " k", " M", " G", " T"}); }

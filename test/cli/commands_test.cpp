@@ -131,6 +131,16 @@ TEST_F(Commands, HelpAndVersion) {
   }
 }
 
+TEST_F(Commands, NamesFromFilesReachNoTerminalAsCommands) {
+  std::string model = slurp(kRelu);
+  const std::size_t at = model.find("Relu");
+  ASSERT_NE(at, std::string::npos);
+  std::ofstream(folder_ / "evil.onnx", std::ios::binary) << model.replace(at, 4, "\x1b[2J");
+  const Ran ran = weft("check " + (folder_ / "evil.onnx").string());
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.out + ran.err, AllOf(HasSubstr("?[2J"), testing::Not(HasSubstr("\x1b"))));
+}
+
 TEST_F(Commands, ModelErrorsEndWithOne) {
   std::ofstream(folder_ / "bad.onnx") << "this is no model";
   const Ran ran = weft("run " + (folder_ / "bad.onnx").string());

@@ -107,11 +107,12 @@ Result<std::vector<cl_device_id>> opencl_device_ids() {
 
 Result<std::shared_ptr<OpenClDevice>> OpenClDevice::open(int number) {
   const std::vector<cl_device_id> ids = WEFT_TRY(opencl_device_ids());
+  if (ids.empty()) return user_error("no-device", "there is no OpenCL device").suggest("install a device's driver, for this machine's CPU pocl-opencl-icd");
   if (number >= static_cast<int>(ids.size())) {
     return user_error("no-device", "there is no such OpenCL device")
         .expected(fmt::format("one of {}", ids.size()))
         .found(fmt::format("opencl:{}", number))
-        .suggest(ids.empty() ? "install a device's driver, for this machine's CPU pocl-opencl-icd" : "'weft doctor' lists them");
+        .suggest("'weft doctor' lists them");
   }
   const OpenCl& cl = *WEFT_TRY(opencl());
   std::shared_ptr<OpenClDevice> device(new OpenClDevice(cl, ids[number], opencl_facts(cl, ids[number])));
