@@ -67,6 +67,7 @@ struct CompileOptions {
   std::string cpu = "native";           // at most what this CPU has: "x86-64-v2", "x86-64-v3" ...; docs/cpus.md
   std::string weights = "f32";          // of products, kept as "f32", "bf16", "int8" or "int4": smaller, less exact
   std::string precision = "highest";    // of f32 products: "highest", "high" or "medium"; docs/semantics.md
+  std::vector<std::vector<std::int64_t>> first_shapes;  // of the first run's inputs, if known: what they take is compiled with the rest
 };
 
 struct RunOptions {

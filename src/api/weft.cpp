@@ -194,6 +194,7 @@ Result<compiler::Options> compiler_options(const CompileOptions& options) {
   how.cache = options.cache;
   how.passes.off.insert(how.passes.off.end(), options.passes_off.begin(), options.passes_off.end());
   how.jobs = options.threads;
+  how.first_shapes = options.first_shapes;
   const auto precision = transform::parse_precision(options.precision);
   if (!precision) {
     return user_error("unknown-precision", "there is no such precision")

@@ -131,12 +131,12 @@ std::vector<std::vector<std::int64_t>> shapes_of(const std::vector<Tensor>& inpu
 // A program whose own plan takes the inputs: where a size of 1 is spread, that is one for their sizes (api/specialise.h),
 // and `model` becomes that.
 Result<Program> program_for(Model& model, const std::vector<Tensor>& inputs, const ModelArguments& arguments) {
-  Program program = WEFT_TRY(compile_model(model, arguments));
+  Program program = WEFT_TRY(compile_model(model, arguments, inputs));
   if (!program.state->executable || program.state->executable->memory(shapes_of(inputs)).ok()) return program;
   const auto how = fixing(model, inputs);
   if (!how) return program;
   model = WEFT_TRY(import_again(model, *how));
-  return compile_model(model, arguments);
+  return compile_model(model, arguments, inputs);
 }
 
 Result<nlohmann::ordered_json> figures_of(const BenchArguments& arguments) {

@@ -214,9 +214,11 @@ CompileOptions compile_options(const ModelArguments& a) {
   return options;
 }
 
-Result<Program> compile_model(const Model& model, const ModelArguments& a) {
+Result<Program> compile_model(const Model& model, const ModelArguments& a, const std::vector<Tensor>& inputs) {
   const Progress progress("compiling");
-  return compile(model, compile_options(a));
+  CompileOptions options = compile_options(a);
+  for (const Tensor& input : inputs) options.first_shapes.push_back(input.shape());
+  return compile(model, options);
 }
 
 Result<std::vector<Tensor>> model_inputs(const Model& model, const ModelArguments& a) {

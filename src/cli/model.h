@@ -43,7 +43,8 @@ Result<void> require_passes(const std::vector<std::string>& passes);
 
 Result<Model> load_model(const ModelArguments& arguments);
 CompileOptions compile_options(const ModelArguments& arguments);
-Result<Program> compile_model(const Model& model, const ModelArguments& arguments);
+// For any sizes; `inputs`: of the first run, if they are known.
+Result<Program> compile_model(const Model& model, const ModelArguments& arguments, const std::vector<Tensor>& inputs = {});
 Result<std::vector<Tensor>> model_inputs(const Model& model, const ModelArguments& arguments);
 
 }  // namespace weft::cli

@@ -89,10 +89,18 @@ Result<void> write_outputs(const std::string& folder, const Model& model, const 
   return {};
 }
 
+// Is not taken apart when the process ends, which takes milliseconds.
+template <class T>
+const T& kept(T value) {
+  static const T* only = nullptr;
+  only = new T(std::move(value));
+  return *only;
+}
+
 Result<int> run(const RunArguments& arguments) {
-  const Model model = WEFT_TRY(load_model(arguments));
+  const Model& model = kept(WEFT_TRY(load_model(arguments)));
   const std::vector<Tensor> inputs = WEFT_TRY(model_inputs(model, arguments));
-  const Program program = WEFT_TRY(compile_model(model, arguments));
+  const Program& program = kept(WEFT_TRY(compile_model(model, arguments, inputs)));
   auto progress = std::make_unique<Progress>("running");
   const std::vector<Tensor> outputs = WEFT_TRY(program.run(inputs));
   progress.reset();

@@ -1,9 +1,11 @@
 #include "compile/compile.h"
 
 #include <algorithm>
+#include <future>
 #include <optional>
 
 #include "base/knobs.h"
+#include "codegen/llvm/codegen.h"
 #include "compile/clock.h"
 #include "compile/dump.h"
 #include "compile/kernels.h"
@@ -11,6 +13,7 @@
 #include "compile/plan_builder.h"
 #include "compile/products.h"
 #include "runtime/pool.h"
+#include "runtime/run.h"
 
 namespace weft::compiler {
 
@@ -54,12 +57,30 @@ bool has_device_launch(const runtime::Plan& plan) {
   });
 }
 
+int threads_of(const Options& options) { return options.jobs > 0 ? options.jobs : runtime::decide_threads().threads; }
+
+// The kernels of this process that a run with inputs of these shapes takes, as far as the shapes alone say.
+std::vector<std::int32_t> kernels_for(const runtime::Plan& plan, const std::vector<std::vector<std::int64_t>>& shapes) {
+  std::vector<std::int32_t> kernels;
+  if (shapes.empty()) return kernels;
+  const auto bindings = runtime::bind_shapes(plan, shapes);
+  if (!bindings.ok()) return kernels;  // the run says so
+  for (const runtime::PlanStep& step : plan.steps) {
+    const auto* launch = std::get_if<runtime::Launch>(&step);
+    if (launch == nullptr || launch->on_device) continue;
+    const auto sizes = runtime::resolve_launch(plan, *launch, *bindings);
+    if (sizes.ok() && sizes->variant >= 0) kernels.push_back(launch->variants[sizes->variant].kernel);
+  }
+  return kernels;
+}
+
 // Machine code and packed constants, on all threads.
-Result<void> run_shared(const PlanContext& context, Report& report) {
+Result<void> run_shared(const PlanContext& context, const runtime::Plan& plan, Report& report) {
   const Options& options = context.options;
   Clock clock(report.shared_ms);
   std::vector<Job> jobs;
-  for (KernelSet* kernels : context.sets()) WEFT_TRY(kernels->prepare(jobs));
+  const std::vector<std::int32_t> first = kernels_for(plan, options.first_shapes);
+  for (KernelSet* kernels : context.sets()) WEFT_TRY(kernels->prepare(jobs, kernels == context.here ? first : std::vector<std::int32_t>()));
   std::vector<Job> packing = context.constants.jobs();
   for (const auto& plan : context.plans) {
     for (const Tensor& constant : plan->constants) {
@@ -77,14 +98,29 @@ Result<void> run_shared(const PlanContext& context, Report& report) {
       return packing[k]();
     });
   }
-  WEFT_TRY(run_jobs(jobs, options.jobs > 0 ? options.jobs : runtime::decide_threads().threads));
+  WEFT_TRY(run_jobs(jobs, threads_of(options)));
   for (double ms : pack_ms) report.pack_ms += ms;
   return {};
+}
+
+// LLVM is set up by a thread of its own while graph passes take one: ends before what is returned does.
+std::future<void> warm_up_meanwhile(const Options& options) {
+  const int threads = threads_of(options);
+  if (threads < 2 || !options.code || (options.target && !options.cpu_too)) return {};
+  constexpr int kMost = 2;  // on one thread, so that more take longer than there is time
+  try {
+    return std::async(std::launch::async, [target = codegen::target_for(options.machine), count = std::min(threads, kMost)] {
+      codegen::warm_up(target, count);
+    });
+  } catch (const std::system_error&) {
+    return {};  // no thread is to be had
+  }
 }
 
 Result<void> build(const graph::Graph& graph, const Options& options, Compiled& result) {
   Report& report = result.report;
   Clock total(report.total_ms);
+  const std::future<void> warm = warm_up_meanwhile(options);
   report.nodes = static_cast<int>(graph.nodes().size());
   std::shared_ptr<const graph::Graph> optimised;
   {
@@ -107,7 +143,7 @@ Result<void> build(const graph::Graph& graph, const Options& options, Compiled& 
     Clock clock(report.plan_ms);
     result.plan = WEFT_TRY(build_plan(optimised, context));
   }
-  WEFT_TRY(run_shared(context, report));
+  WEFT_TRY(run_shared(context, *result.plan, report));
   for (KernelSet* kernels : context.sets()) {
     WEFT_TRY(kernels->finish());
     report.unique_kernels += kernels->size();

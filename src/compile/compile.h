@@ -26,6 +26,7 @@ struct Options {
   std::function<bool(const loop::Group&)> on_device;  // says it instead of the cost model
   int jobs = 0;                    // threads of the code generator; 0: as many as the pool
   bool cache = true;               // the compile cache on disk
+  std::vector<std::vector<std::int64_t>> first_shapes;  // of the inputs of the first run, or nothing: kernels for these sizes are made, too
   bool tuned = true;               // schedules that were found by measuring are used, where there are some
   std::map<std::string, std::string> choices;  // by print_alike() of a group, those to use instead: print() of a candidate, or "" for none
   bool code = true;                // false: stop before machine code; the plan cannot run

@@ -276,7 +276,7 @@ std::vector<std::int32_t> KernelSet::made_quickly() const {
   return quick;
 }
 
-Result<void> KernelSet::prepare(std::vector<Job>& jobs) {
+Result<void> KernelSet::prepare(std::vector<Job>& jobs, const std::vector<std::int32_t>& first) {
   if (options_.target) return tiles_->empty() ? Result<void>() : build_for_target();
   WEFT_TRY(dump_code());
   Code::Setup setup;
@@ -289,8 +289,10 @@ Result<void> KernelSet::prepare(std::vector<Job>& jobs) {
   setup.quick = made_quickly();
   setup.tiles = [tiles = std::shared_ptr<const Tiles>(tiles_)]() -> Result<std::shared_ptr<const Tiles>> { return tiles; };
   code_ = std::make_shared<Code>(std::move(setup));
+  std::vector<bool> made = always_;
+  for (std::int32_t k : first) made[k] = true;
   for (std::int32_t k = 0; k < size(); ++k) {
-    if (always_[k] && options_.code) batch_.kernels.push_back(k);
+    if (made[k] && options_.code) batch_.kernels.push_back(k);
   }
   return code_->begin(batch_, jobs);
 }

@@ -45,8 +45,8 @@ class KernelSet {
   Result<void> add(const std::vector<const loop::Group*>& groups, const DimFacts& facts);
   // Of a group that was added.
   const ReadyGroup& ready(const loop::Group& group) const;
-  // When all groups are there: adds the jobs that make the code of what every run takes.
-  Result<void> prepare(std::vector<Job>& jobs);
+  // When all groups are there: adds the jobs that make the code of what every run takes, and of the kernels `first`.
+  Result<void> prepare(std::vector<Job>& jobs, const std::vector<std::int32_t>& first = {});
   // When the jobs are done: loads the code.
   Result<void> finish();
 

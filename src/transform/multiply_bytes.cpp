@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "graph/rewrite.h"
+#include "transform/channel_ranges.h"
 #include "transform/narrow.h"
 #include "transform/passes.h"
 #include "transform/rules/match.h"
@@ -147,7 +148,7 @@ class WeightReader {
     if (const Tensor* whole = g_.constant(operand_); whole && whole->dtype() == DType::I32) {
       shape_ = whole->shape();
       number_channels();
-      return split(whole->as<std::int32_t>(), {0});
+      return split<std::int32_t>(*whole, {0});
     }
     const auto q = byte_value(g_, operand_);
     if (!q) return std::nullopt;
@@ -164,7 +165,7 @@ class WeightReader {
     if (zeros) zero.resize(static_cast<std::size_t>(zeros->size()));
     for (std::int64_t i = 0; zeros && i < zeros->size(); ++i) zero[i] = static_cast<std::int32_t>(zeros->i64(i));
     const bool sign = moved_bytes->dtype() == DType::I8;
-    auto w = sign ? split(moved_bytes->as<std::int8_t>(), zero) : split(moved_bytes->as<std::uint8_t>(), zero);
+    auto w = sign ? split<std::int8_t>(*moved_bytes, zero) : split<std::uint8_t>(*moved_bytes, zero);
     for (std::int64_t i = 0; w && scales && i < scales->size(); ++i) w->scales.push_back(static_cast<float>(scales->f64(i)));
     return w;
   }
@@ -172,31 +173,17 @@ class WeightReader {
   std::int64_t channels() const { return channels_; }
 
  private:
+  // Neighbouring axes of one kind are as one: channels lie in the order of their axes.
   void number_channels() {
-    strides_.assign(shape_.size(), 0);
+    runs_.clear();
     channels_ = 1;
     for (std::size_t axis = shape_.size(); axis-- > 0;) {
-      if (has_axis(summed_, static_cast<std::int64_t>(axis))) continue;
-      strides_[axis] = channels_;
-      channels_ *= shape_[axis];
+      const bool summed = has_axis(summed_, static_cast<std::int64_t>(axis));
+      if (runs_.empty() || (runs_.back().step == 0) != summed) runs_.push_back({1, summed ? 0 : channels_});
+      runs_.back().length *= shape_[axis];
+      if (!summed) channels_ *= shape_[axis];
     }
-  }
-
-  // visit(first, channel of the first): elements that lie along the last axis, whose channels are a step_ apart.
-  template <class Visit>
-  void each_line(Visit visit) const {
-    std::int64_t lines = 1, channel = 0;
-    for (std::size_t axis = 0; axis + 1 < shape_.size(); ++axis) lines *= shape_[axis];
-    Axes at(shape_.size(), 0);
-    for (std::int64_t line = 0; line < lines; ++line) {
-      visit(line * shape_.back(), channel);
-      for (std::size_t axis = shape_.size() - 1; axis-- > 0;) {
-        channel += strides_[axis];
-        if (++at[axis] < shape_[axis]) break;
-        channel -= strides_[axis] * shape_[axis];
-        at[axis] = 0;
-      }
-    }
+    if (runs_.empty()) runs_.push_back({1, 0});
   }
 
   std::optional<Tensor> constant_moved(const Tensor& data, const std::vector<const Node*>& moves) const {
@@ -228,34 +215,30 @@ class WeightReader {
 
   // Of the values less their zero point: one, or one by channel.
   template <class T>
-  std::optional<Weights8> split(const T* values, const std::vector<std::int32_t>& zero) const {
-    const std::int64_t length = shape_.back(), step = strides_.back(), zero_step = zero.size() == 1 ? 0 : 1;
+  std::optional<Weights8> split(const Tensor& data, const std::vector<std::int32_t>& zero) const {
     Weights8 w;
-    w.sums.assign(channels_, 0);
+    ChannelRanges ranges = channel_ranges(data.as<T>(), runs_, channels_);
+    w.sums = std::move(ranges.sums);
     w.offsets.assign(channels_, 0);
-    std::vector<std::int64_t> least(channels_, INT32_MAX), most(channels_, INT32_MIN);
-    each_line([&](std::int64_t first, std::int64_t channel) {
-      for (std::int64_t k = 0; k < length; ++k, channel += step) {
-        const std::int64_t value = std::int64_t{values[first + k]} - zero[channel * zero_step];
-        w.sums[channel] += value;
-        least[channel] = std::min(least[channel], value);
-        most[channel] = std::max(most[channel], value);
-      }
-    });
-    for (std::int64_t k = 0; k < channels_; ++k) {
-      if (least[k] >= -128 && most[k] <= 127) continue;
-      if (most[k] - least[k] > 255 || least[k] < -255 || most[k] > 255) return std::nullopt;
-      w.offsets[k] = least[k] + 128;
+    std::vector<std::int64_t> shift(channels_);  // what the bytes are less by than the values
+    const std::int64_t terms = channels_ > 0 ? data.size() / channels_ : 0;
+    for (std::int64_t k = 0; k < channels_ && terms > 0; ++k) {
+      shift[k] = zero.size() == 1 ? zero[0] : zero[k];
+      const std::int64_t least = ranges.least[k] - shift[k], most = ranges.most[k] - shift[k];
+      w.sums[k] -= terms * shift[k];
+      if (least >= -128 && most <= 127) continue;
+      if (most - least > 255 || least < -255 || most > 255) return std::nullopt;
+      w.offsets[k] = least + 128;
       w.offset = true;
+      shift[k] += w.offsets[k];
+    }
+    if (std::is_same_v<T, std::int8_t> && std::all_of(shift.begin(), shift.end(), [](std::int64_t s) { return s == 0; })) {
+      w.bytes = data;
+      return w;
     }
     auto bytes = Tensor::empty(DType::I8, shape_);
     if (!bytes.ok()) return std::nullopt;
-    auto* to = bytes->as_mutable<std::int8_t>();
-    each_line([&](std::int64_t first, std::int64_t channel) {
-      for (std::int64_t k = 0; k < length; ++k, channel += step) {
-        to[first + k] = static_cast<std::int8_t>(values[first + k] - zero[channel * zero_step] - w.offsets[channel]);
-      }
-    });
+    subtract_by_channel(data.as<T>(), shift, runs_, bytes->as_mutable<std::int8_t>());
     w.bytes = *bytes;
     return w;
   }
@@ -264,7 +247,8 @@ class WeightReader {
   const Graph& g_;
   ValueId operand_;
   Axes summed_;
-  Axes shape_, strides_;
+  Axes shape_;
+  std::vector<ChannelRun> runs_;  // the last axes first
   std::int64_t channels_ = 1;
 };
 

@@ -63,6 +63,9 @@ Result<std::string> spirv_text(std::span<const kernel::Function> kernels, const 
 // May be called from several threads at once.
 Result<Object> compile_object(std::span<const Entry> entries, const TargetDesc& target, const Options& options = {});
 
+// Sets LLVM up for as many threads that make code quickly, which else the first code does: while there is nothing to compile yet.
+void warm_up(const TargetDesc& target, int threads);
+
 // What an object says of itself, in a note of its own (section .note.weft, as `readelf -n` shows).
 struct ObjectInfo {
   Machine machine;                   // name, architecture, features and the width of its vectors

@@ -4,6 +4,9 @@
 #include <mutex>
 
 #include <llvm/ADT/SmallVector.h>
+#include <llvm/CodeGen/MachineModuleInfo.h>
+#include <llvm/CodeGen/Passes.h>
+#include <llvm/CodeGen/TargetPassConfig.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
@@ -18,6 +21,7 @@
 
 #include "codegen/llvm/emit/emitter.h"
 #include "codegen/llvm/note.h"
+#include "codegen/llvm/placeholder.h"
 #include "codegen/llvm/quick.h"
 #include "codegen/llvm/spirv.h"
 #include "codegen/llvm/target.h"
@@ -37,12 +41,15 @@ class Stopwatch {
 
 // One module with a context and a target machine of its own, so that several may work at once.
 struct Unit {
-  std::unique_ptr<llvm::TargetMachine> machine;
+  TargetMachine machine;
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> module;
 
   Result<void> emit(std::span<const Entry> entries, const TargetDesc& target, const Options& options);
-  std::string run_codegen(llvm::CodeGenFileType kind);
+  std::string run_codegen(llvm::CodeGenFileType kind, Placeholders* placeholders = nullptr);
+
+ private:
+  void add_passes(llvm::legacy::PassManager& passes, llvm::raw_pwrite_stream& stream, llvm::CodeGenFileType kind, Placeholders* placeholders);
 };
 
 Isa isa_of(const llvm::TargetMachine& machine, const TargetDesc& target) {
@@ -94,7 +101,29 @@ Result<void> Unit::emit(std::span<const Entry> entries, const TargetDesc& target
   return {};
 }
 
-std::string Unit::run_codegen(llvm::CodeGenFileType kind) {
+// Those of addPassesToEmitFile(), and the one that replaces placeholders.
+void Unit::add_passes(llvm::legacy::PassManager& passes, llvm::raw_pwrite_stream& stream, llvm::CodeGenFileType kind,
+                      Placeholders* placeholders) {
+  if (placeholders == nullptr) {
+    const bool unable = machine->addPassesToEmitFile(passes, stream, nullptr, kind);
+    WEFT_CHECK(!unable, "the target emits no such file");
+    return;
+  }
+  auto* info = new llvm::MachineModuleInfoWrapperPass(machine.get());
+  llvm::TargetPassConfig* config = machine->createPassConfig(passes);
+  config->setDisableVerify(true);
+  replace_placeholders(*config, *placeholders);
+  passes.add(config);
+  passes.add(info);
+  bool unable = config->addISelPasses();
+  config->addMachinePasses();
+  config->setInitialized();
+  unable = unable || machine->addAsmPrinter(passes, stream, nullptr, kind, info->getMMI().getContext());
+  WEFT_CHECK(!unable, "the target emits no such file");
+  passes.add(llvm::createFreeMachineFunctionPass());
+}
+
+std::string Unit::run_codegen(llvm::CodeGenFileType kind, Placeholders* placeholders) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
@@ -103,8 +132,7 @@ std::string Unit::run_codegen(llvm::CodeGenFileType kind) {
     all.ScalarizeLoadStore = true;
     passes.add(llvm::createScalarizerPass(all));
   }
-  const bool unable = machine->addPassesToEmitFile(passes, stream, nullptr, kind);
-  WEFT_CHECK(!unable, "the target emits no such file");
+  add_passes(passes, stream, kind, placeholders);
   passes.run(*module);
   return {bytes.begin(), bytes.end()};
 }
@@ -127,15 +155,21 @@ Result<void> check_undefined(const std::string& bytes) {
 }
 
 Result<Object> compile_one(std::span<const Entry> entries, const TargetDesc& target, const Options& options, Timing& timing) {
-  Stopwatch emit;
-  Unit unit;
-  WEFT_TRY(unit.emit(entries, target, options));
-  if (unit.machine->getOptLevel() == llvm::CodeGenOptLevel::None) ease_selection(*unit.module);
-  timing.emit_ms += emit.ms();
-  Stopwatch codegen;
-  const std::string bytes = unit.run_codegen(llvm::CodeGenFileType::ObjectFile);
+  std::string bytes;
+  for (const bool placing : {true, false}) {
+    Stopwatch emit;
+    Unit unit;
+    WEFT_TRY(unit.emit(entries, target, options));
+    Placeholders placeholders;
+    const bool quick = unit.machine->getOptLevel() == llvm::CodeGenOptLevel::None;
+    if (quick) ease_selection(*unit.module, placing ? &placeholders : nullptr);
+    timing.emit_ms += emit.ms();
+    Stopwatch codegen;
+    bytes = unit.run_codegen(llvm::CodeGenFileType::ObjectFile, quick && placing ? &placeholders : nullptr);
+    timing.codegen_ms += codegen.ms();
+    if (placeholders.all_replaced()) break;  // else one was selected in another way than is known here
+  }
   WEFT_TRY(check_undefined(bytes));
-  timing.codegen_ms += codegen.ms();
   return Object(bytes.begin(), bytes.end());
 }
 
@@ -210,6 +244,20 @@ Result<Object> compile_object(std::span<const Entry> entries, const TargetDesc& 
     options.timing->codegen_ms += timing.codegen_ms;
   }
   return object;
+}
+
+void warm_up(const TargetDesc& target, int threads) {
+  kernel::Function nothing;
+  nothing.name = "nothing";
+  const Entry entry{&nothing, nothing.name};
+  std::vector<std::unique_ptr<Unit>> units;  // at once, so that each has a machine of its own
+  Options quick;
+  quick.quick = true;
+  for (int k = 0; k < threads; ++k) {
+    Unit& unit = *units.emplace_back(std::make_unique<Unit>());
+    if (!unit.emit(std::span(&entry, 1), target, quick).ok()) return;  // who needs it says so
+    (void)unit.run_codegen(llvm::CodeGenFileType::ObjectFile);
+  }
 }
 
 }  // namespace weft::codegen

@@ -1,5 +1,7 @@
 #include "codegen/llvm/quick.h"
 
+#include "codegen/llvm/placeholder.h"
+
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -24,7 +26,7 @@ bool is_vector_constant(Value* value) {
 
 class Easer {
  public:
-  explicit Easer(llvm::Module& module) : module_(module) {}
+  Easer(llvm::Module& module, Placeholders* placeholders) : module_(module), placeholders_(placeholders) {}
 
   void run(llvm::Function& function) {
     for (llvm::BasicBlock& block : function) {
@@ -33,6 +35,8 @@ class Easer {
     std::vector<llvm::BasicBlock*> blocks;
     for (llvm::BasicBlock& block : function) blocks.push_back(&block);
     for (llvm::BasicBlock* block : blocks) split(block);
+    if (placeholders_ == nullptr) return;
+    for (llvm::BasicBlock& block : function) place_fmas(block);
   }
 
  private:
@@ -44,6 +48,9 @@ class Easer {
       replace(inst, freeze->getOperand(0));  // only keeps optimisations from repeating it
     } else if (auto* phi = llvm::dyn_cast<llvm::PHINode>(&inst)) {
       for (unsigned k = 0; k < phi->getNumIncomingValues(); ++k) load(inst, k, phi->getIncomingBlock(k)->getTerminator());
+    } else if (auto* shuffle = llvm::dyn_cast<llvm::ShuffleVectorInst>(&inst)) {
+      llvm::LoadInst* load = placeholders_ ? replaceable_spread(*shuffle) : nullptr;
+      if (load != nullptr) place_spread(*shuffle, *load, *placeholders_);
     } else if (llvm::isa<llvm::BinaryOperator, llvm::StoreInst>(inst)) {
       for (unsigned k = 0; k < inst.getNumOperands(); ++k) load(inst, k, &inst);
     }
@@ -69,6 +76,19 @@ class Easer {
     inst.setOperand(operand, b.CreateAlignedLoad(constant->getType(), global, align));
   }
 
+  // In what the quick selection takes of a block: behind the last instruction that it has no code for.
+  void place_fmas(llvm::BasicBlock& block) {
+    std::vector<llvm::IntrinsicInst*> found;
+    for (auto it = block.rbegin(); it != block.rend() && !is_beyond(*it); ++it) {
+      auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&*it);
+      if (call != nullptr && is_replaceable_fma(*call)) found.push_back(call);
+    }
+    for (llvm::IntrinsicInst* call : found) {
+      for (unsigned k = 0; k < call->arg_size(); ++k) load(*call, k, call);
+      place_fma(*call, *placeholders_);
+    }
+  }
+
   // Whether quick selection has no code for it. Of a call nothing but the call itself is left to the other.
   static bool is_beyond(const Instruction& inst) {
     if (llvm::isa<llvm::CallInst>(inst)) return false;
@@ -92,7 +112,7 @@ class Easer {
 
   // Values that live in several blocks go through memory, so few instructions are not worth one.
   static void split(llvm::BasicBlock* block) {
-    constexpr int kLeast = 8;
+    constexpr int kLeast = 4;
     int known = 0;
     for (auto it = block->getFirstNonPHIIt(); it != block->end();) {
       Instruction& inst = *it++;
@@ -109,13 +129,14 @@ class Easer {
   }
 
   llvm::Module& module_;
+  Placeholders* placeholders_;
   std::map<llvm::Constant*, llvm::GlobalVariable*> globals_;  // looked up, never walked
 };
 
 }  // namespace
 
-void ease_selection(llvm::Module& module) {
-  Easer easer(module);
+void ease_selection(llvm::Module& module, Placeholders* placeholders) {
+  Easer easer(module, placeholders);
   for (llvm::Function& function : module) {
     if (!function.isDeclaration()) easer.run(function);
   }

@@ -1,6 +1,7 @@
 #include "codegen/llvm/target.h"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <vector>
 
@@ -127,23 +128,56 @@ TargetDesc target_for(const Machine& machine) {
   return result;
 }
 
-Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const TargetDesc& desc, bool quick) {
-  initialize_llvm();
-  const llvm::Triple triple(desc.triple);
-  if (triple.getArch() != llvm::Triple(host_target().triple).getArch()) initialize_other(triple);
+namespace {
+
+std::mutex idle_mutex;
+
+// Never destroyed: a worker may give one back while the process ends.
+std::vector<std::unique_ptr<llvm::TargetMachine>>& idle_machines(const TargetDesc& desc, bool quick) {
+  static auto& all = *new std::map<std::string, std::vector<std::unique_ptr<llvm::TargetMachine>>>;
+  return all[desc.triple + ' ' + desc.cpu + ' ' + desc.features + (quick ? " quick" : "")];
+}
+
+Result<std::unique_ptr<llvm::TargetMachine>> new_target_machine(const TargetDesc& desc, const llvm::Triple& triple, bool quick) {
   std::string error;
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target) return unsupported("target", "this build generates no code for " + desc.triple);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // only fma where the kernel says fma
   options.FunctionSections = false;
-  // Elsewhere LLVM's quick selection does not know all vectors.
-  const auto level = quick && triple.isX86() ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Less;
+  const auto level = quick ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Less;
   std::unique_ptr<llvm::TargetMachine> machine(
       target->createTargetMachine(triple, desc.cpu, desc.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
                                   level));
   if (!machine) return internal_error("no target machine for " + desc.triple);
   return machine;
+}
+
+}  // namespace
+
+void GiveBack::operator()(llvm::TargetMachine* machine) const {
+  std::unique_ptr<llvm::TargetMachine> own(machine);
+  if (idle == nullptr) return;
+  const std::lock_guard<std::mutex> lock(idle_mutex);
+  idle->push_back(std::move(own));
+}
+
+Result<TargetMachine> make_target_machine(const TargetDesc& desc, bool quick) {
+  initialize_llvm();
+  const llvm::Triple triple(desc.triple);
+  if (triple.getArch() != llvm::Triple(host_target().triple).getArch()) initialize_other(triple);
+  quick = quick && triple.isX86();  // elsewhere LLVM's quick selection does not know all vectors
+  GiveBack back;
+  if (triple.isX86() || triple.isAArch64() || triple.isRISCV()) {  // others keep what belongs to one module
+    const std::lock_guard<std::mutex> lock(idle_mutex);
+    back.idle = &idle_machines(desc, quick);
+    if (!back.idle->empty()) {
+      TargetMachine machine(back.idle->back().release(), back);
+      back.idle->pop_back();
+      return machine;
+    }
+  }
+  return TargetMachine(WEFT_TRY(new_target_machine(desc, triple, quick)).release(), back);
 }
 
 }  // namespace weft::codegen

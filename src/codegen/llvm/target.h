@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "codegen/llvm/codegen.h"
 
@@ -12,6 +13,14 @@ class TargetMachine;
 namespace weft::codegen {
 
 void initialize_llvm();  // idempotent; before anything else of LLVM
-Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const TargetDesc& target, bool quick = false);
+
+struct GiveBack {
+  std::vector<std::unique_ptr<llvm::TargetMachine>>* idle = nullptr;  // of its kind; null: nobody uses it again
+  void operator()(llvm::TargetMachine* machine) const;
+};
+using TargetMachine = std::unique_ptr<llvm::TargetMachine, GiveBack>;
+
+// One that nobody else has. Those of CPUs are used again: what LLVM derives from features takes a millisecond.
+Result<TargetMachine> make_target_machine(const TargetDesc& target, bool quick = false);
 
 }  // namespace weft::codegen
