@@ -101,7 +101,7 @@ int main(int argc, char** argv) {
   for (const Timed& timed : all) {
     double best = INFINITY;
     std::string text;
-    for (int round = 0; round < 5; ++round) {
+    for (int round = 0; round < 3; ++round) {
       const auto begin = std::chrono::steady_clock::now();
       const auto made = timed.record().text("source", options);
       const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;

@@ -22,7 +22,11 @@ namespace weft::codegen {
 namespace {
 
 // The scheduler and loop strength reduction undo the order that the emitter chose: GEMM loops then spill.
-constexpr const char* switched_off[][2] = {{"enable-misched", "false"}, {"disable-lsr", "true"}};
+constexpr const char* switched_off[][2] = {
+    {"enable-misched", "false"},
+    {"disable-lsr", "true"},
+    // PTX alone: whether a sum that is used again could be poison is searched for in all of the block, for each of them. No index overflows.
+    {"enable-poison-reuse-guard", "false"}};
 
 // Setting one up costs time and memory: that waits until code for it is asked for.
 struct Architecture {
