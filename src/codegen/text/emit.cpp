@@ -424,9 +424,30 @@ class Emitter {
     }
   }
 
+  // What an op is about that no kernel language here has; null: it has it.
+  static const char* missing(Op op) {
+    switch (op) {
+      case Op::Exp2Unit:
+      case Op::Saturate: return "exponentials by a unit";
+      case Op::CopyAsync:
+      case Op::CommitCopies:
+      case Op::WaitCopies: return "copies beside a thread";
+      case Op::LoadMatrix:
+      case Op::LoadMatrixTurned:
+      case Op::MultiplyMatrix:
+      case Op::MultiplyGroup:
+      case Op::FenceProducts:
+      case Op::FenceShared:
+      case Op::CommitProducts:
+      case Op::WaitProducts: return "products by matrix units";
+      default: return nullptr;
+    }
+  }
+
   Result<void> inst(const ssa::Inst& i) {
     const Op op = static_cast<Op>(i.op);
     if (const auto s = kernel::as_scalar(op)) return scalar(i, *s);
+    if (const char* what = missing(op)) return unsupported("op", fmt::format("{} in this kernel language", what));
     const ValueId r = i.results.empty() ? -1 : i.results[0];
     switch (op) {
       case Op::Const:
@@ -482,22 +503,6 @@ class Emitter {
           return d_.ldexp(dtype(r), w, ref(i.operands[0], c), ref(i.operands[1], c));
         });
         return {};
-      case Op::Exp2Unit:
-      case Op::Saturate:
-        return unsupported("op", "exponentials by a unit in this kernel language");
-      case Op::CopyAsync:
-      case Op::CommitCopies:
-      case Op::WaitCopies:
-        return unsupported("op", "copies beside a thread in this kernel language");
-      case Op::LoadMatrix:
-      case Op::LoadMatrixTurned:
-      case Op::MultiplyMatrix:
-      case Op::MultiplyGroup:
-      case Op::FenceProducts:
-      case Op::FenceShared:
-      case Op::CommitProducts:
-      case Op::WaitProducts:
-        return unsupported("op", "products by matrix units in this kernel language");
       case Op::Words:
         return words(i), Result<void>();
       case Op::Dot4:
