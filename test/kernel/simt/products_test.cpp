@@ -46,6 +46,20 @@ struct Multiplying {
   }
 };
 
+// "" when it runs.
+std::string run(Builder& b, Copies order, std::vector<float>* result) {
+  Function f = b.finish();
+  f.threads = kGroupThreads, f.warp = kMatrixWarp;
+  std::vector<std::uint16_t> left(kLeftElements), right(kRightElements);
+  for (std::size_t i = 0; i < left.size(); ++i) store_scalar(DType::F16, left.data(), static_cast<std::int64_t>(i), {static_cast<double>(i * 7 % 11) - 5, 0});
+  for (std::size_t i = 0; i < right.size(); ++i) store_scalar(DType::F16, right.data(), static_cast<std::int64_t>(i), {static_cast<double>(i * 5 % 13) - 6, 0});
+  std::vector<float> y(kGroupRows * kProductColumns, -1.0f);
+  const BufferView views[] = {{left.data(), kLeftElements}, {right.data(), kRightElements}, {y.data(), static_cast<std::int64_t>(y.size())}};
+  const auto ran = interpret(f, views, {}, 1, order);
+  if (result != nullptr) *result = y;
+  return ran.ok() ? "" : ran.error().what();
+}
+
 // y = a x, where x lies by columns.
 std::string multiply(Copies order, const Without& w, std::vector<float>* result = nullptr) {
   Multiplying k;
@@ -77,16 +91,7 @@ std::string multiply(Copies order, const Without& w, std::vector<float>* result 
   for (int n = 0; n < kProductColumns / 2 && done >= 0; ++n) {
     b.store(k.y, b.extract(done, n), b.add(b.mul(k.thread, k.number(kProductColumns / 2)), k.number(n)));
   }
-  Function f = b.finish();
-  f.threads = kGroupThreads, f.warp = kMatrixWarp;
-  std::vector<std::uint16_t> left(kLeftElements), right(kRightElements);
-  for (std::size_t i = 0; i < left.size(); ++i) store_scalar(DType::F16, left.data(), static_cast<std::int64_t>(i), {static_cast<double>(i * 7 % 11) - 5, 0});
-  for (std::size_t i = 0; i < right.size(); ++i) store_scalar(DType::F16, right.data(), static_cast<std::int64_t>(i), {static_cast<double>(i * 5 % 13) - 6, 0});
-  std::vector<float> y(kGroupRows * kProductColumns, -1.0f);
-  const BufferView views[] = {{left.data(), kLeftElements}, {right.data(), kRightElements}, {y.data(), static_cast<std::int64_t>(y.size())}};
-  const auto ran = interpret(f, views, {}, 1, order);
-  if (result != nullptr) *result = y;
-  return ran.ok() ? "" : ran.error().what();
+  return run(b, order, result);
 }
 
 TEST(Products, AThreadHoldsPairsOfColumnsOfTwoRows) {
@@ -158,16 +163,7 @@ std::string multiply_in_loop(Copies order, const InLoop& w, std::vector<float>* 
   for (int n = 0; n < kProductColumns / 2 && !w.forget; ++n) {
     b.store(k.y, b.extract(done, n), b.add(b.mul(k.thread, k.number(kProductColumns / 2)), k.number(n)));
   }
-  Function f = b.finish();
-  f.threads = kGroupThreads, f.warp = kMatrixWarp;
-  std::vector<std::uint16_t> left(kLeftElements), right(kRightElements);
-  for (std::size_t i = 0; i < left.size(); ++i) store_scalar(DType::F16, left.data(), static_cast<std::int64_t>(i), {static_cast<double>(i * 7 % 11) - 5, 0});
-  for (std::size_t i = 0; i < right.size(); ++i) store_scalar(DType::F16, right.data(), static_cast<std::int64_t>(i), {static_cast<double>(i * 5 % 13) - 6, 0});
-  std::vector<float> y(kGroupRows * kProductColumns, -1.0f);
-  const BufferView views[] = {{left.data(), kLeftElements}, {right.data(), kRightElements}, {y.data(), static_cast<std::int64_t>(y.size())}};
-  const auto ran = interpret(f, views, {}, 1, order);
-  if (result != nullptr) *result = y;
-  return ran.ok() ? "" : ran.error().what();
+  return run(b, order, result);
 }
 
 TEST(Products, ALoopCarriesASumThatIsOnItsWay) {
