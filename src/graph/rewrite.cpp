@@ -100,13 +100,21 @@ void collect_bound(const Node& node, std::set<std::string>& symbols) {
   }
 }
 
-// `symbols`: those that what lies outside of the graph mentions.
-std::vector<bool> live_nodes(const Graph& graph, std::set<std::string> symbols) {
+// Whether any node does, those of regions included: else nobody needs to know which symbols are mentioned.
+bool binds_symbols(const Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) {
+    return !bound_symbols(node).empty() ||
+           std::any_of(node.regions.begin(), node.regions.end(), [](const auto& region) { return binds_symbols(*region); });
+  });
+}
+
+// `symbols`: those that what lies outside of the graph mentions; `binds`: binds_symbols() of it.
+std::vector<bool> live_nodes(const Graph& graph, std::set<std::string> symbols, bool binds) {
   std::vector<bool> live(graph.nodes().size());
   std::vector<bool> needed(graph.values().size());
   for (ValueId v : graph.outputs()) {
     needed[v] = true;
-    collect(graph.type(v), symbols);
+    if (binds) collect(graph.type(v), symbols);
   }
   for (std::size_t i = graph.nodes().size(); i-- > 0;) {
     const Node& node = graph.nodes()[i];
@@ -119,20 +127,23 @@ std::vector<bool> live_nodes(const Graph& graph, std::set<std::string> symbols) 
     if (!keep) continue;
     live[i] = true;
     for (ValueId v : node.operands) needed[v] = true;
-    collect(graph, node, symbols);
+    if (binds) collect(graph, node, symbols);
   }
   return live;
 }
 
 Result<Graph> dce_within(const Graph& graph, const std::set<std::string>& outside) {
+  const bool binds = binds_symbols(graph);
+  const std::vector<bool> live = live_nodes(graph, outside, binds);
+  const bool has_regions = std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& n) { return !n.regions.empty(); });
+  if (!has_regions && std::all_of(live.begin(), live.end(), [](bool l) { return l; })) return graph;
   Copy copy(graph);
-  const std::vector<bool> live = live_nodes(graph, outside);
   for (std::size_t i = 0; i < live.size(); ++i) {
     if (!live[i]) continue;
     const Node& node = graph.nodes()[i];
     Regions regions;
     std::set<std::string> mentioned = outside;
-    if (!node.regions.empty()) collect(graph, mentioned);
+    if (binds && !node.regions.empty()) collect(graph, mentioned);
     for (const auto& region : node.regions) {
       regions.push_back(std::make_shared<const Graph>(WEFT_TRY(dce_within(*region, mentioned))));
     }
