@@ -17,6 +17,7 @@ using loop::LoopKind;
 namespace {
 
 constexpr int kPartialSums = 8;
+constexpr int kLongOperations = 10;
 constexpr int kLeastDepth = 8, kDepth = 32;  // steps of a product whose operands a group of threads shares at once
 constexpr double kThreadSums = 16, kThreadStaged = 48;  // of a thread: accumulators, elements of the operands on their way
 constexpr int kRowsWithoutReuse = 4;    // rows of a tile where only loads are shared
@@ -352,6 +353,13 @@ void Tiler::pack(Record& r, int panel, const Access& access) const {
   map.panel = panel;
 }
 
+// Whether what is summed takes so many operations, and registers, that the latency of few sums does not show.
+bool Tiler::holds_long_code(LoopId l) const {
+  return std::any_of(a_.leaves.begin(), a_.leaves.end(), [&](const Leaf& leaf) {
+    return !leaf.product && leaf.operations >= kLongOperations && a_.encloses(l, leaf);
+  });
+}
+
 // A long sum under lanes of its own runs in several partial sums: they hide the addition's latency, and each rounds
 // less often.
 void Tiler::split_sums(Record& r) const {
@@ -366,7 +374,8 @@ void Tiler::split_sums(Record& r) const {
     r.loops[inner].tile = kPartialSums;
     if (product_.leaf && lane == product_.lanes) {  // whose lanes are settled
       const int wide = std::max(1, r.loops[lane].tile / std::max(1, m_.lanes(element_bits(a_, leaf))));
-      r.loops[inner].tile = std::clamp(m_.vector_registers / 2 / wide, 1, kPartialSums);
+      const int most = holds_long_code(inner) ? kPartialSums / 2 : kPartialSums;
+      r.loops[inner].tile = std::clamp(m_.vector_registers / 2 / wide, 1, most);
       continue;
     }
     const int vectors = std::max(1, m_.vector_registers / 2 / kPartialSums);

@@ -63,6 +63,7 @@ class Tiler {
   double most(LoopId l) const;
   void pack(Record& r, int panel) const;
   void pack(Record& r, int panel, const Access& access) const;
+  bool holds_long_code(LoopId l) const;
   void split_sums(Record& r) const;
   void equal_accumulators(Record& r) const;
   void unroll(Record& r) const;

@@ -111,6 +111,7 @@ TEST(CompiledAttention, LeavesOutWhatAMaskExcludes) {
         Tensors inputs = weft::testing::attention_inputs(c, in);
         for (std::int64_t i = 0; i < in.rows * in.keys; ++i) {
           if (!pattern.sees(i / in.keys, i % in.keys)) inputs[3].set_f64(i, pattern.hidden);
+          else if (odd == 0) inputs[3].set_f64(i, 0);  // parts that no mask changes
           else if (!std::isfinite(inputs[3].f64(i))) inputs[3].set_f64(i, 0.5);
         }
         if (odd == 1) inputs[2].set_f64(380 * c.value_size + 3, std::nan(""));
@@ -133,6 +134,31 @@ TEST(CompiledAttention, LeavesOutWhatAMaskExcludes) {
     auto want = graph::interpret(weft::testing::attention_graph(c), inputs);
     ASSERT_TRUE(want.ok()) << want.error().what();
     EXPECT_EQ(difference(run(*exe, inputs, 2)[0], (*want)[0], 1e-5), "") << rows << " x " << keys;
+  }
+}
+
+// Blocks of as many keys each, in parts: with and without parts that no mask changes.
+TEST(CompiledAttention, LeavesOutPartsOfBlocks) {
+  for (const Mask mask : {Mask::Causal, Mask::Full}) {
+    for (const auto& [rows, keys] : {std::pair{150, 512}, {512, 384}, {17, 640}, {1, 512}}) {
+      AttentionCase c;
+      c.rows = std::to_string(rows), c.keys = std::to_string(keys), c.heads = 8, c.mask = mask, c.size = 16, c.value_size = 16;
+      const graph::Graph g = weft::testing::attention_graph(c);
+      const auto exe = with_kernels(g, 3);
+      ASSERT_NE(exe, nullptr);
+      for (const bool ahead : {false, true}) {
+        AttentionInputs in;
+        in.rows = rows, in.keys = keys;
+        Tensors inputs = weft::testing::attention_inputs(c, in);
+        for (std::int64_t i = 0; mask == Mask::Full && i < in.rows * in.keys; ++i) {
+          const bool sees = ahead ? i % keys >= i / keys : i % keys <= i / keys;
+          inputs[3].set_f64(i, sees ? i % 1000 == 77 : ahead ? -1e9 : -INFINITY);
+        }
+        auto want = graph::interpret(g, inputs);
+        ASSERT_TRUE(want.ok()) << want.error().what();
+        EXPECT_EQ(difference(run(*exe, inputs, 2)[0], (*want)[0], 1e-5), "") << rows << " x " << keys << " " << ahead;
+      }
+    }
   }
 }
 

@@ -15,7 +15,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // One op over whole arrays, expanded, through the interpreter. Returns the result as doubles.
 std::vector<double> run(ScalarOp op, DType t, const std::vector<std::vector<double>>& args, int threads = 1,
-                        MathUnits units = {}) {
+                        MathUnits units = {}, double factor = 1) {
   constexpr int lanes = 16;
   Builder b("math");
   std::vector<int> in;
@@ -26,6 +26,7 @@ std::vector<double> run(ScalarOp op, DType t, const std::vector<std::vector<doub
   const ValueId at = b.mul(run, b.constant_i64(lanes));
   std::vector<ValueId> x;
   for (int i : in) x.push_back(b.load(i, at, lanes));
+  if (factor != 1) x[0] = b.mul(x[0], b.constant_like(x[0], factor));
   b.store(out, b.scalar(op, x), at);
   Function f = b.finish();
   f.threads = f.warp = threads;
@@ -230,6 +231,22 @@ TEST(Math, ExponentialsByAUnit) {
     const double exact = static_cast<float>(std::exp(x[i]));
     if (std::isfinite(exact)) EXPECT_NEAR(y[i], exact, 1.6e-7 * exact + 1.5e-45) << x[i];
     else EXPECT_TRUE(std::isnan(exact) ? std::isnan(y[i]) : y[i] == exact) << x[i] << ": " << y[i];
+  }
+}
+
+// exp(x ln 2) is 2^x.
+TEST(Math, PowersOfTwo) {
+  const std::vector<float> sweep = sweep_f32(4000);
+  std::vector<double> x(sweep.begin(), sweep.end());
+  for (int i = 0; i < 3000; ++i) x.push_back(static_cast<float>(-151 + i * 0.0931));
+  for (int i = -155; i < 132; ++i) x.push_back(i);
+  for (const int threads : {1, 32}) {
+    const std::vector<double> y = run(ScalarOp::Exp, DType::F32, {x}, threads, {}, 0.6931471805599453);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double exact = static_cast<float>(std::exp2(x[i]));
+      if (std::isfinite(exact)) EXPECT_NEAR(y[i], exact, 2e-7 * exact + 1.5e-45) << x[i];
+      else EXPECT_TRUE(std::isnan(exact) ? std::isnan(y[i]) : y[i] == exact) << x[i] << ": " << y[i];
+    }
   }
 }
 

@@ -37,9 +37,9 @@ void expect_near(const Tensor& got, const Tensor& want, const std::string& about
   }
 }
 
-void check(const AttentionCase& c, std::int64_t block, const AttentionInputs& in) {
+void check(const AttentionCase& c, std::int64_t block, const AttentionInputs& in, const AttentionChooser& chooser = {}) {
   const graph::Graph g = weft::testing::attention_graph(c);
-  auto partition = lower(g, {blocks_of(block)});
+  auto partition = lower(g, {chooser ? chooser : blocks_of(block)});
   ASSERT_TRUE(partition.ok());
   ASSERT_EQ(partition->steps.size(), 1u) << graph::print(g);
   const Step* step = the_step(*partition);
@@ -115,6 +115,20 @@ TEST(Attention, SpecialValues) {
     AttentionCase c;
     c.mask = static_cast<Mask>(seed % 4), c.nan_to_zero = seed % 5 == 0;
     check(c, 4, in);
+  }
+}
+
+TEST(Attention, PowersOfTwo) {
+  for (const Mask mask : {Mask::None, Mask::Keys, Mask::Full, Mask::Causal}) {
+    for (const bool cap : {false, true}) {
+      AttentionCase c;
+      c.mask = mask, c.softcap = cap, c.nan_to_zero = cap;
+      AttentionInputs in;
+      in.keys = 9, in.special = cap ? 0.02 : 0;
+      for (const std::int64_t block : {4, 16}) {
+        check(c, block, in, [block](const AttentionShape&) { return AttentionPlan{block, "asked for", false, 0, true}; });
+      }
+    }
   }
 }
 

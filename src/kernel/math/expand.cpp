@@ -129,6 +129,18 @@ class Expander {
     return -1;
   }
 
+  // x, where the instruction is exp(x ln 2), which is how 2^x is written; else -1.
+  ValueId power_of_two(const ssa::Inst& i) const {
+    constexpr double kLn2 = 0.6931471805599453, kRounded = 5e-8;
+    if (static_cast<Op>(i.op) != Op::Exp || f_.type(i.results[0]).dtype != DType::F32) return -1;
+    const ssa::Inst* product = defs_[i.operands[0]];
+    if (!product || static_cast<Op>(product->op) != Op::Mul) return -1;
+    for (int k = 0; k < 2; ++k) {
+      if (std::fabs(constant(product->operands[k]).value_or(0) - kLn2) < kRounded) return product->operands[1 - k];
+    }
+    return -1;
+  }
+
   // Whether nothing else needs the result.
   bool only_in_sums(ValueId erf) const { return erf >= 0 && in_sums_[erf] > 0 && in_sums_[erf] == uses_[erf]; }
 
@@ -144,6 +156,10 @@ class Expander {
     if (op == Op::Erf && only_in_sums(i.results[0])) return {};
     if (const ValueId erf = erf_plus_one(i); only_in_sums(erf)) {
       map_[i.results[0]] = math::one_plus_erf(product(defs_[erf]->operands[0])).id;
+      return {};
+    }
+    if (const ValueId power = units_.exp2 ? -1 : power_of_two(i); power >= 0) {
+      map_[i.results[0]] = math::exp2({&b_, map_[power]}).id;
       return {};
     }
     const std::vector<ValueId> x = mapped(i.operands);

@@ -72,6 +72,15 @@ Val exp2_product(Val x, double c) {
 
 Val exp(Val x) { return exp_scaled(x, 0); }
 
+Val exp2(Val x) {
+  const Val clamped = at_most(at_least(x, -152), 129);
+  const Val t = clamped + kMagic, n = t - kMagic;
+  const ReducedExponent e{clamped - n, bits_of(t) - bits_of(x.like(kMagic)), t};
+  const Val fraction = reduced_exp2(e.r);
+  if (x.b->function().threads > 1) return by_two_powers(fraction, e, 0);
+  return ldexp(fraction, e.n);
+}
+
 // n = round(x / ln 2), held between -126 and 126 while it is a share of 252: what is beyond stays in the unit's operand, so that
 // results below the least normal number are rounded once, by the last product. The low nine bits of the sum are n + 127, the bits
 // of 2^n.

@@ -17,6 +17,7 @@ Val is_inf(Val x);
 // exponential.cpp
 Val exp(Val x);
 Val exp_by_unit(Val x);  // of f32, where there is exp2_unit: to 4e-7
+Val exp2(Val x);         // of f32
 Val expm1(Val x);
 Val sigmoid(Val x);
 Val exp_scaled(Val x, int power, const Val* low = nullptr);  // exp(x + low) * 2^power

@@ -16,7 +16,9 @@
 // A NaN or +inf score makes x NaN or inf and with it all of the row, as in the plain form. Where the graph counts NaN
 // probabilities as 0, such rows are summed with probability 0 and not divided.
 // The keys that are left after whole blocks are a block of their own, so that nothing is guarded. Whole blocks that a mask
-// excludes are left out (attention_skip.h).
+// excludes are left out, and of the others the parts that it excludes; masks are applied to parts that they change
+// (attention_skip.h). A number that the product is multiplied by first is applied to the query, and where nothing else is
+// done with it the scores are logarithms to base 2.
 #include "loop/lower/attention.h"
 
 #include <algorithm>
@@ -33,6 +35,9 @@ using graph::ValueId;
 using GOp = graph::Op;
 
 namespace {
+
+constexpr double kLog2E = 1.4426950408889634, kLn2 = 0.6931471805599453;
+constexpr double kLeastScale = 1e-6;  // of what is applied to the query
 
 class AttentionEmitter {
  public:
@@ -53,6 +58,8 @@ class AttentionEmitter {
     size_ = graph_.type(qk_.operands[0]).shape[qk_.attrs.ints(Attr::LhsContract)[0]];
     value_size_ = graph_.type(pv_.results[0]).shape.back();
     std::vector<Step> steps;
+    find_scale();
+    base_two_ = unit_.attention_plan.powers_of_two && product_ == unit_.attention.scores;
     if (unit_.attention_plan.skips && !single()) skips_ = attention_skips(context_, unit_);
     if (skips_) steps = emit_attention_skips(context_, unit_, *skips_);
     const Nest rows = make_nest(g_, LoopKind::Parallel, {scores.begin(), scores.end() - 1});
@@ -68,7 +75,14 @@ class AttentionEmitter {
   ExprId f32(ScalarOp op, std::vector<ExprId> args) { return g_.scalar(op, DType::F32, std::move(args)); }
   ExprId test(ScalarOp op, std::vector<ExprId> args) { return g_.scalar(op, DType::Bool, std::move(args)); }
   ExprId select(ExprId c, ExprId a, ExprId b) { return f32(ScalarOp::Select, {c, a, b}); }
-  ExprId exp_of_difference(ExprId a, ExprId b) { return f32(ScalarOp::Exp, {f32(ScalarOp::Sub, {a, b})}); }
+
+  // Of scores. exp(x ln 2) is how 2^x is written.
+  ExprId exp_of_difference(ExprId a, ExprId b) {
+    ExprId x = f32(ScalarOp::Sub, {a, b});
+    if (!unit_.attention_plan.powers_of_two) return f32(ScalarOp::Exp, {x});
+    if (!base_two_) x = f32(ScalarOp::Mul, {x, number(kLog2E)});
+    return f32(ScalarOp::Exp, {f32(ScalarOp::Mul, {x, number(kLn2)})});
+  }
 
   ParamId on_chip(const Dim& extent) { return reader_.scratch(kOnChip, DType::F32, {extent}, Role::OnChip); }
 
@@ -91,6 +105,7 @@ class AttentionEmitter {
     const Dim block = unit_.attention_plan.block;
     query_ = on_chip(size_);
     s_ = on_chip(single() ? keys_ : block);
+    if (parts() > 1) flags_ = on_chip(parts());
     sum_ = on_chip(value_size_);
     pack_query(body);
     if (!single()) {
@@ -104,12 +119,15 @@ class AttentionEmitter {
     if (single()) {
       keys(body, g_.constant_i64(0), keys_, true);
     } else {
-      const ExprId reach = skips_ ? query_reach(body) : -1;
+      if (skips_) reach_ = query_reach(body);
       const Along blocks = along(LoopKind::Serial, floor_div(keys_, block));
+      block_ = blocks.at;
       std::vector<Stmt> inner;
+      if (parts() > 1) choose_parts(inner);
       keys(inner, g_.imul(blocks.at, g_.size(block)), block, false);
       put(body, blocks, std::move(inner));
-      if (skips_ && !blocks.nest.loops.empty()) body.back().value = needed(reach, blocks.at);
+      if (skips_ && !blocks.nest.loops.empty()) body.back().value = block_needed();
+      block_ = -1;
       const Dim left = mod(keys_, block);
       if (!left.is(0)) keys(body, g_.size(keys_ - left), left, false);
     }
@@ -126,15 +144,47 @@ class AttentionEmitter {
     body.push_back(local_stmt(most, number(0)));
     const Along e = along(LoopKind::Reduce, size_);
     put(body, e, {update_stmt(most, Combine::Max, f32(ScalarOp::Abs, {g_.load(query_, {e.at})}))});
-    return f32(ScalarOp::Mul, {g_.local(most), number(skips_->factor * static_cast<double>(size_.value()) * kRounding)});
+    const double factor = skips_->factor / std::fabs(scale_) * static_cast<double>(size_.value()) * kRounding;
+    return f32(ScalarOp::Mul, {g_.local(most), number(factor)});
   }
 
-  ExprId needed(ExprId reach, ExprId block) {
+  // Of a block's keys, what is left out one by one.
+  std::int64_t parts() const { return skips_ ? unit_.attention_plan.block / skips_->count : 1; }
+  ExprId part_of_block(ExprId part) { return g_.iadd(g_.imul(block_, g_.constant_i64(parts())), part); }
+
+  ExprId part_needed(ExprId part) {
     std::vector<std::size_t> batch(skips_->keys_shape.size() - 1);
     std::iota(batch.begin(), batch.end(), std::size_t{0});
-    const ExprId largest_key = block_value(skips_->keys, skips_->keys_shape, batch, block);
-    const ExprId mask = block_value(skips_->masks, skips_->masks_shape, skips_->mask_axes, block);
-    return block_needed(g_, g_.local(max_), mask, f32(ScalarOp::Mul, {reach, largest_key}));
+    const ExprId at = part_of_block(part);
+    const ExprId largest_key = block_value(skips_->keys, skips_->keys_shape, batch, at);
+    const ExprId mask = mask_value(skips_->masks, at);
+    return weft::loop::block_needed(g_, g_.local(max_), mask, f32(ScalarOp::Mul, {reach_, largest_key}));
+  }
+
+  ExprId block_needed() {
+    ExprId any = part_needed(g_.constant_i64(0));
+    for (std::int64_t part = 1; part < parts(); ++part) any = test(ScalarOp::Or, {any, part_needed(g_.constant_i64(part))});
+    return any;
+  }
+
+  // Notes which parts of the block are needed, before its scores raise the maximum: 0, or 1 where a mask may change scores, or 2.
+  void choose_parts(std::vector<Stmt>& body) {
+    const Along part = along(LoopKind::Parallel, parts());
+    ExprId how = number(1);
+    if (skips_->unmasked >= 0) how = select(part_masked(part.at), how, number(2));
+    put(body, part, {store_stmt(flags_, {part.at}, select(part_needed(part.at), how, number(0)))});
+  }
+
+  ExprId part_masked(ExprId part) {
+    return test(ScalarOp::Eq, {mask_value(skips_->plain, part_of_block(part)), number(0)});
+  }
+
+  ExprId mask_value(ValueId scratch, ExprId block) {
+    std::vector<ExprId> at;
+    for (std::size_t axis : skips_->mask_axes) at.push_back(at_[axis]);
+    at.back() = g_.ifloordiv(at.back(), g_.constant_i64(kRowsTogether));
+    at.push_back(block);
+    return g_.load(reader_.scratch(scratch, DType::F32, skips_->masks_shape, Role::Input), at);
   }
 
   // What is known of a block, at the row's coordinates along `axes`.
@@ -145,7 +195,24 @@ class AttentionEmitter {
     return g_.load(reader_.scratch(scratch, DType::F32, shape, Role::Input), at);
   }
 
-  // The scale of the keys is applied to the query, once.
+  // The number that the product is multiplied by before anything else is done with it.
+  void find_scale() {
+    product_ = qk_.results[0];
+    const Node* user = nullptr;
+    for (graph::NodeId n : unit_.attention.nodes) {
+      const Node& node = graph_.node(n);
+      if (std::find(node.operands.begin(), node.operands.end(), product_) == node.operands.end()) continue;
+      if (user) return;
+      user = &node;
+    }
+    if (!user || user->op != GOp::Mul || user->operands[0] == user->operands[1]) return;
+    const auto by = one_number(graph_, user->operands[user->operands[0] == product_ ? 1 : 0]);
+    if (!by || !(std::fabs(*by) <= 1) || std::fabs(*by) < kLeastScale) return;  // the query stays in range
+    scale_ = *by;
+    product_ = user->results[0];
+  }
+
+  // The scale of the keys is applied to the query, once, and that of the product.
   void pack_query(std::vector<Stmt>& body) {
     const Along e = along(LoopKind::Parallel, size_);
     const Scaled key = without_scale(graph_, qk_.operands[1]);
@@ -156,6 +223,8 @@ class AttentionEmitter {
       std::vector<ExprId> anywhere(graph_.type(key.factor).shape.size(), g_.constant_i64(0));
       q = f32(ScalarOp::Mul, {q, reader_.read(key.factor, anywhere)});
     }
+    const double scale = scale_ * (base_two_ ? kLog2E : 1);
+    if (scale != 1) q = f32(ScalarOp::Mul, {q, number(scale)});
     put(body, e, {store_stmt(query_, {e.at}, q)});
   }
 
@@ -163,13 +232,35 @@ class AttentionEmitter {
     return attention_coordinates(graph_, unit_.attention, &dot == &qk_ ? unit_.attention.qk : unit_.attention.pv, side, at_, inner, free);
   }
 
+  // Keys [base, base + count), whose scores lie from `offset` on.
+  struct Span {
+    ExprId base, offset;
+    Dim count;
+    ExprId part = -1;  // its number in the block
+  };
+
+  // All of a block, or its parts that are needed one after the other.
+  template <class Body>
+  void each_part(std::vector<Stmt>& body, ExprId base, const Dim& count, const Body& make) {
+    const ExprId none = g_.constant_i64(0);
+    if (block_ < 0 || parts() == 1) return make(body, Span{base, none, count, none});
+    const Along part = along(LoopKind::Serial, parts());
+    const ExprId offset = g_.imul(part.at, g_.constant_i64(skips_->count));
+    std::vector<Stmt> inner;
+    make(inner, Span{g_.iadd(base, offset), offset, skips_->count, part.at});
+    put(body, part, std::move(inner));
+    body.back().value = test(ScalarOp::Ne, {g_.load(flags_, {part.at}), number(0)});
+  }
+
   // One block: keys [base, base + count).
   void keys(std::vector<Stmt>& body, ExprId base, const Dim& count, bool single) {
-    scores(body, base, count);
     const LocalId x = g_.add_local(DType::F32);
-    const Along j = along(LoopKind::Reduce, count);
     body.push_back(local_stmt(x, g_.local(max_)));
-    put(body, j, {update_stmt(x, Combine::Max, g_.load(s_, {j.at}))});
+    each_part(body, base, count, [&](std::vector<Stmt>& inner, const Span& span) {
+      scores(inner, span);
+      const Along j = along(LoopKind::Reduce, span.count);
+      put(inner, j, {update_stmt(x, Combine::Max, g_.load(s_, {g_.iadd(span.offset, j.at)}))});
+    });
     const LocalId r = g_.add_local(DType::F32);
     body.push_back(local_stmt(r, select(test(ScalarOp::Eq, {g_.local(x), number(-INFINITY)}), number(0), g_.local(x))));
     const ExprId bad = test(ScalarOp::Not, {test(ScalarOp::Lt, {g_.local(x), number(INFINITY)})});
@@ -179,19 +270,21 @@ class AttentionEmitter {
       a = g_.add_local(DType::F32);
       body.push_back(local_stmt(a, guarded(exp_of_difference(g_.local(max_), g_.local(r)))));
     }
-    probabilities(body, count, r, guarded);
+    part_ = g_.add_local(DType::F32);
+    body.push_back(local_stmt(part_, number(0)));
+    each_part(body, base, count, [&](std::vector<Stmt>& inner, const Span& span) { probabilities(inner, span, r, guarded); });
     if (!single) {
       body.push_back(set_stmt(total_, f32(ScalarOp::Add, {f32(ScalarOp::Mul, {g_.local(total_), g_.local(a)}), g_.local(part_)})));
-      body.push_back(set_stmt(max_, g_.local(x)));
     } else {
       total_ = part_;
     }
     accumulate(body, base, count, a);
+    if (!single) body.push_back(set_stmt(max_, g_.local(x)));
   }
 
-  void scores(std::vector<Stmt>& body, ExprId base, const Dim& count) {
-    const Along j = along(LoopKind::Parallel, count);
-    const ExprId key = g_.iadd(base, j.at);
+  void scores(std::vector<Stmt>& body, const Span& span) {
+    const Along j = along(LoopKind::Parallel, span.count);
+    const ExprId key = g_.iadd(span.base, j.at);
     const Along e = along(LoopKind::Reduce, size_);
     const LocalId dot = g_.add_local(DType::F32);
     std::vector<Stmt> inner{local_stmt(dot, number(0))};
@@ -199,12 +292,21 @@ class AttentionEmitter {
     put(inner, e, {update_stmt(dot, Combine::Sum, f32(ScalarOp::Mul, {k, g_.load(query_, {e.at})}))});
     std::vector<ExprId> at = at_;
     at.push_back(key);
-    reader_.bind(qk_.results[0], at, g_.local(dot));
-    const ExprId score = reader_.read(unit_.attention.scores, at);
-    const bool apart = reads_matrix(score, j);
-    inner.push_back(store_stmt(s_, {j.at}, apart ? g_.local(dot) : score));
+    reader_.bind(product_, at, g_.local(dot));
+    const ValueId scores = unit_.attention.scores;
+    const bool chosen = block_ >= 0 && skips_ && skips_->unmasked >= 0;
+    ExprId score = chosen ? reader_.read(skips_->unmasked, at) : -1;
+    const bool by_choice = chosen && !reads_matrix(score, j);
+    if (!by_choice) score = reader_.read(scores, at);
+    const bool apart = !by_choice && reads_matrix(score, j);
+    inner.push_back(store_stmt(s_, {g_.iadd(span.offset, j.at)}, apart ? g_.local(dot) : score));
     put(body, j, std::move(inner));
-    if (apart) finish_scores(body, base, count);
+    if (apart) finish_scores(body, span, product_);
+    if (!by_choice) return;
+    std::vector<Stmt> masked;
+    finish_scores(masked, span, skips_->unmasked);
+    const ExprId when = parts() > 1 ? test(ScalarOp::Lt, {g_.load(flags_, {span.part}), number(2)}) : part_masked(span.part);
+    body.push_back(loop_stmt(g_.add_loop(LoopKind::Serial, 1), std::move(masked), when));
   }
 
   // Whether a score needs an element of memory of its own: a mask, or a bias of positions. Such are read in a walk apart
@@ -223,34 +325,37 @@ class AttentionEmitter {
     return false;
   }
 
-  void finish_scores(std::vector<Stmt>& body, ExprId base, const Dim& count) {
-    const Along j = along(LoopKind::Parallel, count);
+  // Scores in place of `before`, which they are made of.
+  void finish_scores(std::vector<Stmt>& body, const Span& span, ValueId before) {
+    const Along j = along(LoopKind::Parallel, span.count);
+    const ExprId place = g_.iadd(span.offset, j.at);
     std::vector<ExprId> at = at_;
-    at.push_back(g_.iadd(base, j.at));
-    reader_.bind(qk_.results[0], at, g_.load(s_, {j.at}));
-    put(body, j, {store_stmt(s_, {j.at}, reader_.read(unit_.attention.scores, at))});
+    at.push_back(g_.iadd(span.base, j.at));
+    reader_.bind(before, at, g_.load(s_, {place}));
+    put(body, j, {store_stmt(s_, {place}, reader_.read(unit_.attention.scores, at))});
   }
 
-  // Of the block, relative to r, in place of its scores; their sum is part_.
+  // Relative to r, in place of scores; their sum is added to part_.
   template <class Guard>
-  void probabilities(std::vector<Stmt>& body, const Dim& count, LocalId r, const Guard& guarded) {
-    const Along j = along(LoopKind::Reduce, count);
+  void probabilities(std::vector<Stmt>& body, const Span& span, LocalId r, const Guard& guarded) {
+    const Along j = along(LoopKind::Reduce, span.count);
+    const ExprId place = g_.iadd(span.offset, j.at);
     const LocalId p = g_.add_local(DType::F32);
-    part_ = g_.add_local(DType::F32);
-    body.push_back(local_stmt(part_, number(0)));
     put(body, j,
-        {local_stmt(p, guarded(exp_of_difference(g_.load(s_, {j.at}), g_.local(r)))),
-         store_stmt(s_, {j.at}, g_.local(p)), update_stmt(part_, Combine::Sum, g_.local(p))});
+        {local_stmt(p, guarded(exp_of_difference(g_.load(s_, {place}), g_.local(r)))), store_stmt(s_, {place}, g_.local(p)),
+         update_stmt(part_, Combine::Sum, g_.local(p))});
   }
 
   void accumulate(std::vector<Stmt>& body, ExprId base, const Dim& count, LocalId a) {
     const Along c = along(LoopKind::Parallel, value_size_);
-    const Along j = along(LoopKind::Reduce, count);
     const LocalId dot = g_.add_local(DType::F32);
     const ExprId before = a < 0 ? number(0) : f32(ScalarOp::Mul, {g_.load(sum_, {c.at}), g_.local(a)});
     std::vector<Stmt> inner{local_stmt(dot, before)};
-    const ExprId v = reader_.read(pv_.operands[1], coordinates(pv_, 1, g_.iadd(base, j.at), c.at));
-    put(inner, j, {update_stmt(dot, Combine::Sum, f32(ScalarOp::Mul, {v, g_.load(s_, {j.at})}))});
+    each_part(inner, base, count, [&](std::vector<Stmt>& part, const Span& span) {
+      const Along j = along(LoopKind::Reduce, span.count);
+      const ExprId v = reader_.read(pv_.operands[1], coordinates(pv_, 1, g_.iadd(span.base, j.at), c.at));
+      put(part, j, {update_stmt(dot, Combine::Sum, f32(ScalarOp::Mul, {v, g_.load(s_, {g_.iadd(span.offset, j.at)})}))});
+    });
     inner.push_back(store_stmt(sum_, {c.at}, g_.local(dot)));
     put(body, c, std::move(inner));
   }
@@ -286,9 +391,12 @@ class AttentionEmitter {
   const Node &qk_, &pv_;
   Dim keys_, size_, value_size_;
   std::vector<ExprId> at_;  // the row
-  ParamId query_ = 0, s_ = 0, sum_ = 0;
+  ParamId query_ = 0, s_ = 0, sum_ = 0, flags_ = 0;
   LocalId max_ = 0, total_ = 0, part_ = 0;
-  ValueId key_ = -1;
+  ValueId key_ = -1, product_ = -1;  // the keys without their scale, the product with its own
+  double scale_ = 1;
+  bool base_two_ = false;
+  ExprId reach_ = -1, block_ = -1;  // of the whole blocks that are being written
 };
 
 }  // namespace

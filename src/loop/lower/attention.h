@@ -31,7 +31,9 @@ struct AttentionShape {
 struct AttentionPlan {
   std::int64_t block = 0;
   std::string why;
-  bool skips = false;  // blocks that a mask excludes are left out
+  bool skips = false;         // blocks that a mask excludes are left out
+  std::int64_t part = 0;      // keys of the parts of a block that are left out one by one; it divides the block. 0: no parts
+  bool powers_of_two = false;  // 2^x is cheaper than exp(x)
 };
 using AttentionChooser = std::function<AttentionPlan(const AttentionShape&)>;
 

@@ -28,7 +28,7 @@ class Steps {
   std::optional<double> factor(ValueId v) const {
     if (v == product_) return 1;
     const Node* node = g_.def(v);
-    const auto inside = [&](int side) { return std::find(a_.nodes.begin(), a_.nodes.end(), g_.value(node->operands[side]).def) != a_.nodes.end(); };
+    const auto inside = [&](int side) { return this->inside(*node, side); };
     const auto scaled = [&](int side, std::optional<double> by) -> std::optional<double> {
       const auto before = by ? factor(node->operands[side]) : std::nullopt;
       return before ? std::optional(*before * std::fabs(*by)) : std::nullopt;
@@ -54,7 +54,37 @@ class Steps {
     }
   }
 
+  // The last steps, as far as each changes nothing for some value of what it adds or chooses by.
+  struct Masks {
+    std::vector<const Node*> steps;
+    ValueId before;
+  };
+  Masks masks(ValueId v) const {
+    Masks found{{}, v};
+    while (found.before != product_) {
+      const Node* node = g_.def(found.before);
+      const int side = product_side(*node);
+      if (side < 0) break;
+      found.steps.push_back(node);
+      found.before = node->operands[side];
+    }
+    return found;
+  }
+  // The operand of a mask's step that the product is in; -1: none, or in several, or no mask's step.
+  int product_side(const Node& node) const {
+    const bool sum = node.op == GOp::Add || node.op == GOp::Sub, choice = node.op == GOp::Select;
+    if (!sum && !choice) return -1;
+    const int first = choice ? 1 : 0;
+    const bool left = inside(node, first), right = inside(node, first + 1);
+    if (left == right || (right && node.op == GOp::Sub)) return -1;
+    return left ? first : first + 1;
+  }
+
  private:
+  bool inside(const Node& node, int side) const {
+    return std::find(a_.nodes.begin(), a_.nodes.end(), g_.value(node.operands[side]).def) != a_.nodes.end();
+  }
+
   const Graph& g_;
   const Attention& a_;
   ValueId product_;
@@ -95,6 +125,23 @@ struct Maxima {
   Group& g;
 };
 
+// 1 where no mask changes a score at `at`, else 0.
+ExprId unchanged(Maxima& kernel, const Steps& steps, const Steps::Masks& masks, const std::vector<ExprId>& at) {
+  Group& g = kernel.g;
+  ExprId all = -1;
+  for (const Node* node : masks.steps) {
+    const int side = steps.product_side(*node);
+    ExprId same = kernel.reader.read(node->operands[node->op == GOp::Select ? 0 : 1 - side], at);
+    if (node->op != GOp::Select) {
+      same = g.scalar(ScalarOp::Eq, DType::Bool, {same, g.constant(DType::F32, 0)});
+    } else if (side == 2) {
+      same = g.scalar(ScalarOp::Not, DType::Bool, {same});
+    }
+    all = all < 0 ? same : g.scalar(ScalarOp::And, DType::Bool, {all, same});
+  }
+  return g.scalar(ScalarOp::Select, DType::F32, {all, g.constant(DType::F32, 1), g.constant(DType::F32, 0)});
+}
+
 // The axes of the scores that the score of a product of 0 depends on.
 std::vector<std::size_t> axes_of_mask(const EmitContext& context, const Unit& unit) {
   Maxima trial(context, unit, "");
@@ -113,11 +160,25 @@ Step emit_masks(const EmitContext& context, const Unit& unit, const AttentionSki
   const Nest nest = make_nest(g, LoopKind::Parallel, skips.masks_shape);
   std::vector<Stmt> body;
   const LocalId most = kernel.begin(body);
-  const Nest keys = make_nest(g, LoopKind::Reduce, {Dim(unit.attention_plan.block)});
+  const Dim& rows = context.graph.type(unit.attention.scores).shape.end()[-2];
+  const Nest over = make_nest(g, LoopKind::Reduce, {min(rows, Dim(kRowsTogether)), Dim(skips.count)});
   std::vector<ExprId> at(context.graph.type(unit.attention.scores).shape.size(), g.constant_i64(0));
   for (std::size_t k = 0; k < skips.mask_axes.size(); ++k) at[skips.mask_axes[k]] = nest.at[k];
-  at.back() = g.iadd(g.imul(nest.at.back(), g.constant_i64(unit.attention_plan.block)), keys.at[0]);
-  kernel.largest(body, most, keys, kernel.mask(context, unit, at));
+  ExprId& row = at[at.size() - 2];
+  row = g.iadd(g.imul(row, g.constant_i64(kRowsTogether)), over.at[0]);
+  if (!mod(rows, Dim(kRowsTogether)).is(0)) row = g.scalar(ScalarOp::Min, DType::I64, {row, g.size(rows - 1)});  // again the last one
+  at.back() = g.iadd(g.imul(nest.at.back(), g.constant_i64(skips.count)), over.at[1]);
+  std::vector<Stmt> inner{update_stmt(most, Combine::Max, kernel.mask(context, unit, at))};
+  const LocalId plain = g.add_local(DType::F32);
+  if (skips.unmasked >= 0) {
+    const Steps steps(context.graph, unit.attention);
+    body.push_back(local_stmt(plain, g.constant(DType::F32, 1)));
+    inner.push_back(update_stmt(plain, Combine::Min, unchanged(kernel, steps, steps.masks(unit.attention.scores), at)));
+  }
+  for (Stmt& s : around(over, std::move(inner))) body.push_back(std::move(s));
+  if (skips.unmasked >= 0) {
+    body.push_back(store_stmt(kernel.reader.scratch(skips.plain, DType::F32, skips.masks_shape, Role::Output), nest.at, g.local(plain)));
+  }
   return kernel.finish(nest, std::move(body), skips.masks, skips.masks_shape, g.local(most));
 }
 
@@ -132,8 +193,8 @@ Step emit_keys(const EmitContext& context, const Unit& unit, const AttentionSkip
   std::vector<Stmt> body;
   const auto largest = [&](graph::NodeId product, ValueId operand, const Dim& size, bool keys_first) {
     const LocalId most = kernel.begin(body);
-    const Nest over = make_nest(g, LoopKind::Reduce, {Dim(unit.attention_plan.block), size});
-    const ExprId key = g.iadd(g.imul(nest.at.back(), g.constant_i64(unit.attention_plan.block)), over.at[0]);
+    const Nest over = make_nest(g, LoopKind::Reduce, {Dim(skips.count), size});
+    const ExprId key = g.iadd(g.imul(nest.at.back(), g.constant_i64(skips.count)), over.at[0]);
     const auto at = attention_coordinates(graph, a, product, 1, row, keys_first ? key : over.at[1], keys_first ? over.at[1] : key);
     kernel.largest(body, most, over, g.scalar(ScalarOp::Abs, DType::F32, {kernel.reader.read(operand, at)}));
     return g.local(most);
@@ -152,7 +213,8 @@ std::optional<AttentionSkips> attention_skips(const EmitContext& context, const 
   const Graph& graph = context.graph;
   const Attention& a = unit.attention;
   const Shape& scores = graph.type(a.scores).shape;
-  const auto factor = Steps(graph, a).factor(a.scores);
+  const Steps steps(graph, a);
+  const auto factor = steps.factor(a.scores);
   if (!factor || !std::isfinite(*factor)) return std::nullopt;
   AttentionSkips skips;
   skips.factor = *factor;
@@ -173,11 +235,19 @@ std::optional<AttentionSkips> attention_skips(const EmitContext& context, const 
     if (axis >= static_cast<std::int64_t>(batch)) return std::nullopt;  // values of their own for what shares its keys
   }
   skips.keys_shape.assign(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(batch));
-  const Dim blocks = floor_div(scores.back(), Dim(unit.attention_plan.block));
+  const std::int64_t block = unit.attention_plan.block, parts = unit.attention_plan.part > 0 ? block / unit.attention_plan.part : 1;
+  skips.count = block / parts;
+  const Dim blocks = floor_div(scores.back(), Dim(block)) * Dim(parts);
+  skips.masks_shape.back() = ceil_div(skips.masks_shape.back(), Dim(kRowsTogether));
   skips.masks_shape.push_back(blocks);
   skips.keys_shape.push_back(blocks);
   skips.masks = add_scratch(context, DType::F32, skips.masks_shape);
   skips.keys = add_scratch(context, DType::F32, skips.keys_shape);
+  const Steps::Masks masks = steps.masks(a.scores);
+  if (!masks.steps.empty()) {
+    skips.unmasked = masks.before;
+    skips.plain = add_scratch(context, DType::F32, skips.masks_shape);
+  }
   return skips;
 }
 

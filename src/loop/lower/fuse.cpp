@@ -27,6 +27,7 @@ constexpr int kMaxRecompute = 6;
 constexpr int kMaxBody = 400;
 constexpr int kMaxUnitNodes = 64;
 constexpr std::size_t kMaxInlineConcat = 4;
+constexpr double kManyScores = 64;  // for which what they have in common is not computed anew each time
 constexpr int kDecoding = 24;  // nodes that make a product's weights of what they are kept as
 constexpr int kMaxPieces = 32;  // places that one element may come from, where nothing but concatenations are read through
 
@@ -529,8 +530,28 @@ class Planner {
     return count;
   }
 
+  // How many scores of an attention are made with an element of v, which has as many: those of all rows and heads, where it is
+  // a mask of keys.
+  double scores_of_each(ValueId v, double elements) const {
+    double most = 0;
+    for (NodeId u : users_[v]) {
+      const int unit = plan_.unit_of[u];
+      const Node& user = g_.node(u);
+      if (unit >= 0 && plan_.units[unit].kind == UnitKind::Attention && user.op != GOp::Dot) {
+        most = std::max(most, likely_elements(g_.type(user.results[0]).shape) / elements);
+      } else if (unit < 0 && user.op == GOp::Broadcast && !plan_.stored[user.results[0]]) {
+        most = std::max(most, scores_of_each(user.results[0], elements));
+      }
+    }
+    return most;
+  }
+
   bool should_store(NodeId n, ValueId v, const Through& t, double own) {
     if (t.cost > kMaxBody / 4 || t.pieces > kMaxPieces) return true;
+    if (t.cost > 0 && scores_of_each(v, std::max(1.0, likely_elements(g_.type(v).shape))) >= kManyScores) {
+      log("fusion", fmt::format("{}: stored for attention", named(n)));
+      return true;
+    }
     int uses = passes(v);
     if (uses <= 1) return false;
     // Only renamed: never worth a copy.
