@@ -119,7 +119,7 @@ def main():
     add_form(parser)
     parser.add_argument("--tolerance", type=float, default=0.1)
     parser.add_argument("--peers", default="onnxruntime,openvino")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/peers.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
     args = parser.parse_args()
     peers = [p for p in args.peers.split(",") if importlib.util.find_spec(p)]
     print(f"{cpu_name()}, {threads_str(args.threads)}; ms a run (standard deviations from the exact result)\n")
@@ -134,7 +134,7 @@ def main():
     told = f"Geometric mean: **{geomean(ratios):.2f} x the best peer that agrees**."
     print("\n" + told)
     if args.write:
-        table.write("docs/peers.md", "quantised", f"{measured(args)}, milliseconds a run (standard deviations from the exact result). {told}")
+        table.write("docs/performance.md", "quantised", f"{measured(args)}, milliseconds a run (standard deviations from the exact result). {told}")
 
 
 if __name__ == "__main__":

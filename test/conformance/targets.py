@@ -23,7 +23,7 @@ from table import cpu_name  # noqa: E402
 TARGETS = ["cpu", "ref", "opencl", "webgpu", "sim:opencl", "sim:sm_80", "sim:sm_90a"]
 SECONDS = {"opencl": 300, "webgpu": 300}
 # Of the sweep, every so many cases, where all of them take more than some minutes: PoCL compiles each for up to seconds.
-STRIDES = {"opencl": 5, "webgpu": 4}
+STRIDES = {"opencl": 7, "webgpu": 4}
 # What a target that is a language and a device took: files by folder.
 PARTS = {"opencl": "opencl", "webgpu": "wgsl"}
 HEAD = """# Targets and what they pass
