@@ -6,7 +6,7 @@ namespace examples {
 namespace {
 
 template <int R, int C, int K>
-void product(In<F8E4M3> a, In<F8E5M2> b, Out<float> c, Int m, Int n, Int depth) {
+void f8_product(In<F8E4M3> a, In<F8E5M2> b, Out<float> c, Int m, Int n, Int depth) {
   const Tile across = (n + (C - 1)) / C;
   const Tile i = program_id() / across * R + rows(R), first = program_id() % across * C;
   const Matrix left(a, m, depth), right(b, n, depth), out(c, m, n);
@@ -48,7 +48,7 @@ bool f8_matmul(const weft::CompileOptions& options) {
     }
   }
   const bool cpu = options.target.rfind("cpu", 0) == 0;
-  const Kernel made = cpu ? kernel("f8_matmul", product<8, 16, 8>) : kernel("f8_matmul", product<64, 32, 64>);
+  const Kernel made = cpu ? kernel("f8_matmul", f8_product<8, 16, 8>) : kernel("f8_matmul", f8_product<64, 32, 64>);
   const int rows = cpu ? 8 : 64, columns = cpu ? 16 : 32;
   return report({.kernel = made, .grid = (m + rows - 1) / rows * ((n + columns - 1) / columns),
                  .arguments = {a.tensor(), b.tensor(), c, m, n, depth}, .result = c, .expected = expected,
