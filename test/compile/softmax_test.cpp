@@ -22,14 +22,14 @@ std::string softmax(const std::string& dtype, const std::string& rows, const std
   return text;
 }
 
-struct Case {
+struct Softmax {
   const char *dtype, *columns;
   std::int64_t n;
   int axis;
 };
 
 TEST(Softmax, IsTheInterpreters) {
-  for (const Case& c : {Case{"f32", "1", 1, 2}, {"f32", "77", 77, 2}, {"f32", "1024", 1024, 2}, {"f32", "9001", 9001, 2}, {"f32", "n", 130, 2},
+  for (const Softmax& c : {Softmax{"f32", "1", 1, 2}, {"f32", "77", 77, 2}, {"f32", "1024", 1024, 2}, {"f32", "9001", 9001, 2}, {"f32", "n", 130, 2},
                         {"f32", "n", 0, 2}, {"f32", "96", 96, 1}, {"f64", "100", 100, 2}, {"f16", "100", 100, 2}}) {
     for (const bool sum : {false, true}) {
       const graph::Graph g = parsed(softmax(c.dtype, "5", c.columns, c.axis, sum));

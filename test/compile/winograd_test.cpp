@@ -17,7 +17,7 @@ using graph::ValueId;
 using GOp = graph::Op;
 using transform::Precision;
 
-struct Case {
+struct Conv {
   Shape input;  // [N, H, W, C]
   std::int64_t outputs;
   std::int64_t pad;
@@ -40,7 +40,7 @@ Tensor values(Sizes shape, Values kind, std::mt19937& random) {
 }
 
 // max(conv(x) + bias, 0) + x where the channels stay the same.
-Graph model(const Case& c, Values kind, bool chain) {
+Graph model(const Conv& c, Values kind, bool chain) {
   Graph g;
   std::mt19937 random(5);
   g.facts.declare("n", {0, 8, 1});
@@ -78,12 +78,12 @@ int count(const Graph& g, std::int64_t tile) {
 }
 
 TEST(Winograd, ComputesWhatTheConvolutionDoes) {
-  const Case cases[]{{{1, 28, 28, 64}, 64, 1, 4},
+  const Conv cases[]{{{1, 28, 28, 64}, 64, 1, 4},
                      {{1, 30, 30, 64}, 64, 1, 2},
                      {{Dim::symbol("n"), 12, 20, 128}, 96, 1, 4},
                      {{2, 18, 18, 96}, 128, 0, 4},
                      {{1, 14, 18, 100}, 72, 1, 2}};
-  for (const Case& c : cases) {
+  for (const Conv& c : cases) {
     const Graph g = model(c, Values::Normal, true);
     const Compiled made = compiled(g, Precision::High);
     ASSERT_EQ(count(*made.graph, c.tile), 1) << graph::print(*made.graph);
@@ -118,7 +118,7 @@ Tensor as_f64(const Tensor& x) {
 }
 
 TEST(Winograd, RoundsAsThePrecisionSays) {
-  for (const Case& c : {Case{{1, 28, 28, 64}, 64, 1}, Case{{1, 30, 30, 64}, 64, 1}}) {
+  for (const Conv& c : {Conv{{1, 28, 28, 64}, 64, 1}, Conv{{1, 30, 30, 64}, 64, 1}}) {
     for (Values kind : {Values::Normal, Values::Positive, Values::Wide}) {
       const Graph g = model(c, kind, false);
       std::mt19937 random(3);
@@ -152,7 +152,7 @@ TEST(Winograd, AsksForTheExactFormWhereAValueIsNotFinite) {
 TEST(Winograd, LeavesWhatItWouldNotSpeedUp) {
   const Graph plain = model({{1, 28, 28, 64}, 64, 1}, Values::Normal, false);
   EXPECT_EQ(count(*compiled(plain, Precision::Highest).graph, 2) + count(*compiled(plain, Precision::Highest).graph, 4), 0);
-  for (const Case& c : {Case{{1, 7, 7, 512}, 512, 1}, Case{{1, 28, 28, 3}, 64, 1}, Case{{1, 27, 27, 64}, 64, 1}}) {
+  for (const Conv& c : {Conv{{1, 7, 7, 512}, 512, 1}, Conv{{1, 28, 28, 3}, 64, 1}, Conv{{1, 27, 27, 64}, 64, 1}}) {
     const Graph g = model(c, Values::Normal, false);
     EXPECT_EQ(count(*compiled(g, Precision::High).graph, 2) + count(*compiled(g, Precision::High).graph, 4), 0);
   }
