@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The zoo's models through Weft and its peers, alternating in the same minutes: speed, start, memory, one table.
 
-    python bench/peers.py [NAME[:DIM=SIZE]...] [--threads 2] [--rounds 2] [--seconds 1] [--start-only | --speed-only [--write]]
+    python bench/peers.py [NAME[:DIM=SIZE]...] [--threads 2] [--rounds 2] [--seconds 1] [--start-only | --speed-only] [--write]
                           [--peers onnxruntime,openvino] [--csv FILE]
 
 Every engine runs in processes of its own, in turn, `rounds` times; the best round's median counts. Peers that are not
@@ -15,8 +15,8 @@ its end included. For Weft cold is without its cache, warm with what an earlier 
 Python, numpy and itself stands beside and does not count in the ratios. MB is the largest resident set until the first
 result, of which a peer's import is a part that it cannot do without. Ratios: the best peer's time of a run over Weft's
 (above 1 Weft is faster); Weft's cold start, warm start and memory over the first peer's (below 1 Weft needs less).
---start-only leaves the time of a run out, which takes most of the minutes; --speed-only leaves out all else, and puts its
-table into docs/peers.md with --write.
+--start-only leaves the time of a run out, which takes most of the minutes, --speed-only all else; --write puts the table of the one
+into docs/performance.md, that of the other into docs/peers.md.
 """
 import csv
 import importlib.util
@@ -162,45 +162,47 @@ def measure(case, peers, args):
 
 def columns(args, peers):
     """The names of the table's columns between the model's and the ratios', by engine, and those of the ratios."""
-    if args.speed_only:
-        return {e: [f"{e} ms"] for e in ["weft", *peers]}, ["best peer / weft"]
-    weft = [f"weft {what}" for what in ["ms", "cold s", "warm s", "cold MB", "warm MB"]]
-    return {"weft": weft, **{e: [f"{e} {what}" for what in ["ms", "s (+ import)", "MB"]] for e in peers}}, ["speed", "cold", "warm", "MB", "warm MB"]
+    ms = [] if args.start_only else ["ms"]
+    start = [] if args.speed_only else ["cold s", "warm s", "cold MB", "warm MB"]
+    peer = [] if args.speed_only else ["s (+ import)", "MB"]
+    of = {"weft": [f"weft {what}" for what in ms + start], **{e: [f"{e} {what}" for what in ms + peer] for e in peers}}
+    return of, ["best peer / weft"] * len(ms) + ([] if args.speed_only else ["cold", "warm", "MB", "warm MB"])
 
 
-def cells(r, best_ms, width):
+def cells(r, args, best_ms, width):
     if r is None:
         return ["-"] * width
-    ms = f"**{r['ms']:.2f}**" if r["ms"] == best_ms else f"{r['ms']:.2f}" if r["ms"] == r["ms"] else "-"
-    if width == 1:
-        return [ms]
+    ms = [] if args.start_only else [f"**{r['ms']:.2f}**" if r["ms"] == best_ms else f"{r['ms']:.2f}" if r["ms"] == r["ms"] else "-"]
+    if args.speed_only:
+        return ms
     if "warm" in r:
-        return [ms, f"{r['start']:.3f}", f"{r['warm']:.3f}", f"{r['mb']:.0f}", f"{r['warm_mb']:.0f}"]
-    return [ms, f"{r['start'] - r['importing']:.3f} (+{r['importing']:.2f})", f"{r['mb']:.0f}"]
+        return [*ms, f"{r['start']:.3f}", f"{r['warm']:.3f}", f"{r['mb']:.0f}", f"{r['warm_mb']:.0f}"]
+    return [*ms, f"{r['start'] - r['importing']:.3f} (+{r['importing']:.2f})", f"{r['mb']:.0f}"]
 
 
 def ratios_of(mine, others, args):
-    speed = min(o["ms"] for o in others) / mine["ms"]
+    speed = [] if args.start_only else [min(o["ms"] for o in others) / mine["ms"]]
     if args.speed_only:
-        return [speed]
+        return speed
     first = others[0]
     start = first["start"] - first["importing"]
-    return [speed, mine["start"] / start, mine["warm"] / start, mine["mb"] / first["mb"], mine["warm_mb"] / first["mb"]]
+    return [*speed, mine["start"] / start, mine["warm"] / start, mine["mb"] / first["mb"], mine["warm_mb"] / first["mb"]]
 
 
 def summary(ratios, peers, args):
     """Of all models together; `ratios` by model."""
     means = [(geomean(column), column) for column in zip(*ratios.values())]
     told = []
-    if args.seconds:
+    if not args.start_only:
         least = min(ratios, key=lambda name: ratios[name][0])
         slower = sum(r[0] < 0.95 for r in ratios.values())
         told.append(f"Geometric mean over {len(ratios)} models: **{means[0][0]:.2f} x the best peer**, least {ratios[least][0]:.2f} ({least}); "
                     f"{slower} below 0.95.")
     if not args.speed_only:
-        (cold, colds), (warm, warms), (mb, mbs), (warm_mb, warm_mbs) = means[1:]
-        told.append(f"Of {peers[0]}'s, geometric mean and worst: cold start {cold:.2f} ({max(colds):.2f}), warm start {warm:.2f} ({max(warms):.2f}), "
-                    f"peak memory {mb:.2f} ({max(mbs):.2f}), warm {warm_mb:.2f} ({max(warm_mbs):.2f})")
+        (cold, colds), (warm, warms), (mb, mbs), (warm_mb, warm_mbs) = means[-4:]
+        told.append(f"Of {peers[0]}'s, geometric mean and worst of {len(ratios)} models: **cold {cold:.2f} ({max(colds):.2f}), warm {warm:.2f} ({max(warms):.2f}), "
+                    f"peak memory {mb:.2f} ({max(mbs):.2f}), with a warm cache {warm_mb:.2f} ({max(warm_mbs):.2f})**; "
+                    f"{sum(c > 2 for c in colds)} take more than twice as long cold.")
     return "\n\n".join(told)
 
 
@@ -213,25 +215,29 @@ def main():
     add_form(parser)
     parser.add_argument("--start-only", action="store_true")
     parser.add_argument("--speed-only", action="store_true")
-    parser.add_argument("--write", action="store_true", help="with --speed-only: put the table into docs/peers.md")
+    parser.add_argument("--write", action="store_true", help="put the table of --speed-only into docs/peers.md, that of --start-only into docs/performance.md")
     args = parser.parse_args()
+    if args.write and not (args.start_only or args.speed_only):
+        parser.error("--write wants --start-only or --speed-only")
     if args.start_only:
         args.seconds = 0
     peers = [p for p in args.peers.split(",") if importlib.util.find_spec(PEERS[p][0].split()[-1])]
     names, compared = columns(args, peers)
     print(f"{cpu_name()}, {threads_str(args.threads)}; ms a run, seconds to the first result (of which import), peak MB\n")
     table, ratios = Table(["model", *(c for engine in names.values() for c in engine), *compared]), {}
-    for case in args.names or [*zoo.catalogue(), *zoo.wheel_catalogue(), *BATCHES]:
+    for case in args.names or [*zoo.catalogue(), *zoo.wheel_catalogue(), *([] if args.start_only else BATCHES)]:
         result = measure(case, peers, args)
         best_ms = min((r["ms"] for r in result.values() if r["ms"] == r["ms"]), default=None)
         others = [result[p] for p in peers if p in result]
         if "weft" in result and others:
             ratios[case] = ratios_of(result["weft"], others, args)
         shown = [f"{r:.2f}" if r == r else "-" for r in ratios[case]] if case in ratios else ["-"] * len(compared)
-        table.add([case, *(c for e in names for c in cells(result.get(e), best_ms, len(names[e]))), *shown])
+        table.add([case, *(c for e in names for c in cells(result.get(e), args, best_ms, len(names[e]))), *shown])
     told = summary(ratios, peers, args) if ratios else "Nothing to compare."
     print("\n" + told)
-    if args.write:
+    if args.write and args.start_only:
+        table.write("docs/performance.md", "start", f"{measured(args)}, the best of {args.rounds} rounds. {told}")
+    elif args.write:
         how = f"{measured(args)}, precision {args.precision}, milliseconds a run, the best of {args.rounds} rounds."
         table.write("docs/peers.md", f"{args.precision}, {threads_str(args.threads)}", f"{how} {told}")
     if args.csv:
