@@ -21,7 +21,7 @@
 
 #include "codegen/llvm/emit/emitter.h"
 #include "codegen/llvm/note.h"
-#include "codegen/llvm/placeholder.h"
+#include "codegen/llvm/stand_in.h"
 #include "codegen/llvm/quick.h"
 #include "codegen/llvm/spirv.h"
 #include "codegen/llvm/target.h"
@@ -46,10 +46,10 @@ struct Unit {
   std::unique_ptr<llvm::Module> module;
 
   Result<void> emit(std::span<const Entry> entries, const TargetDesc& target, const Options& options);
-  std::string run_codegen(llvm::CodeGenFileType kind, Placeholders* placeholders = nullptr);
+  std::string run_codegen(llvm::CodeGenFileType kind, StandIns* stand_ins = nullptr);
 
  private:
-  void add_passes(llvm::legacy::PassManager& passes, llvm::raw_pwrite_stream& stream, llvm::CodeGenFileType kind, Placeholders* placeholders);
+  void add_passes(llvm::legacy::PassManager& passes, llvm::raw_pwrite_stream& stream, llvm::CodeGenFileType kind, StandIns* stand_ins);
 };
 
 Isa isa_of(const llvm::TargetMachine& machine, const TargetDesc& target) {
@@ -101,10 +101,10 @@ Result<void> Unit::emit(std::span<const Entry> entries, const TargetDesc& target
   return {};
 }
 
-// Those of addPassesToEmitFile(), and the one that replaces placeholders.
+// Those of addPassesToEmitFile(), and the one that replaces stand-ins.
 void Unit::add_passes(llvm::legacy::PassManager& passes, llvm::raw_pwrite_stream& stream, llvm::CodeGenFileType kind,
-                      Placeholders* placeholders) {
-  if (placeholders == nullptr) {
+                      StandIns* stand_ins) {
+  if (stand_ins == nullptr) {
     const bool unable = machine->addPassesToEmitFile(passes, stream, nullptr, kind);
     WEFT_CHECK(!unable, "the target emits no such file");
     return;
@@ -112,7 +112,7 @@ void Unit::add_passes(llvm::legacy::PassManager& passes, llvm::raw_pwrite_stream
   auto* info = new llvm::MachineModuleInfoWrapperPass(machine.get());
   llvm::TargetPassConfig* config = machine->createPassConfig(passes);
   config->setDisableVerify(true);
-  replace_placeholders(*config, *placeholders);
+  replace_stand_ins(*config, *stand_ins);
   passes.add(config);
   passes.add(info);
   bool unable = config->addISelPasses();
@@ -123,7 +123,7 @@ void Unit::add_passes(llvm::legacy::PassManager& passes, llvm::raw_pwrite_stream
   passes.add(llvm::createFreeMachineFunctionPass());
 }
 
-std::string Unit::run_codegen(llvm::CodeGenFileType kind, Placeholders* placeholders) {
+std::string Unit::run_codegen(llvm::CodeGenFileType kind, StandIns* stand_ins) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
@@ -132,7 +132,7 @@ std::string Unit::run_codegen(llvm::CodeGenFileType kind, Placeholders* placehol
     all.ScalarizeLoadStore = true;
     passes.add(llvm::createScalarizerPass(all));
   }
-  add_passes(passes, stream, kind, placeholders);
+  add_passes(passes, stream, kind, stand_ins);
   passes.run(*module);
   return {bytes.begin(), bytes.end()};
 }
@@ -160,14 +160,14 @@ Result<Object> compile_one(std::span<const Entry> entries, const TargetDesc& tar
     Stopwatch emit;
     Unit unit;
     WEFT_TRY(unit.emit(entries, target, options));
-    Placeholders placeholders;
+    StandIns stand_ins;
     const bool quick = unit.machine->getOptLevel() == llvm::CodeGenOptLevel::None;
-    if (quick) ease_selection(*unit.module, placing ? &placeholders : nullptr);
+    if (quick) ease_selection(*unit.module, placing ? &stand_ins : nullptr);
     timing.emit_ms += emit.ms();
     Stopwatch codegen;
-    bytes = unit.run_codegen(llvm::CodeGenFileType::ObjectFile, quick && placing ? &placeholders : nullptr);
+    bytes = unit.run_codegen(llvm::CodeGenFileType::ObjectFile, quick && placing ? &stand_ins : nullptr);
     timing.codegen_ms += codegen.ms();
-    if (placeholders.all_replaced()) break;  // else one was selected in another way than is known here
+    if (stand_ins.all_replaced()) break;  // else one was selected in another way than is known here
   }
   WEFT_TRY(check_undefined(bytes));
   return Object(bytes.begin(), bytes.end());

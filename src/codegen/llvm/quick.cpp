@@ -1,6 +1,6 @@
 #include "codegen/llvm/quick.h"
 
-#include "codegen/llvm/placeholder.h"
+#include "codegen/llvm/stand_in.h"
 
 #include <algorithm>
 #include <map>
@@ -26,7 +26,7 @@ bool is_vector_constant(Value* value) {
 
 class Easer {
  public:
-  Easer(llvm::Module& module, Placeholders* placeholders) : module_(module), placeholders_(placeholders) {}
+  Easer(llvm::Module& module, StandIns* stand_ins) : module_(module), stand_ins_(stand_ins) {}
 
   void run(llvm::Function& function) {
     for (llvm::BasicBlock& block : function) {
@@ -35,7 +35,7 @@ class Easer {
     std::vector<llvm::BasicBlock*> blocks;
     for (llvm::BasicBlock& block : function) blocks.push_back(&block);
     for (llvm::BasicBlock* block : blocks) split(block);
-    if (placeholders_ == nullptr) return;
+    if (stand_ins_ == nullptr) return;
     for (llvm::BasicBlock& block : function) place_fmas(block);
   }
 
@@ -49,8 +49,8 @@ class Easer {
     } else if (auto* phi = llvm::dyn_cast<llvm::PHINode>(&inst)) {
       for (unsigned k = 0; k < phi->getNumIncomingValues(); ++k) load(inst, k, phi->getIncomingBlock(k)->getTerminator());
     } else if (auto* shuffle = llvm::dyn_cast<llvm::ShuffleVectorInst>(&inst)) {
-      llvm::LoadInst* load = placeholders_ ? replaceable_spread(*shuffle) : nullptr;
-      if (load != nullptr) place_spread(*shuffle, *load, *placeholders_);
+      llvm::LoadInst* load = stand_ins_ ? replaceable_spread(*shuffle) : nullptr;
+      if (load != nullptr) place_spread(*shuffle, *load, *stand_ins_);
     } else if (llvm::isa<llvm::BinaryOperator, llvm::StoreInst>(inst)) {
       for (unsigned k = 0; k < inst.getNumOperands(); ++k) load(inst, k, &inst);
     }
@@ -85,7 +85,7 @@ class Easer {
     }
     for (llvm::IntrinsicInst* call : found) {
       for (unsigned k = 0; k < call->arg_size(); ++k) load(*call, k, call);
-      place_fma(*call, *placeholders_);
+      place_fma(*call, *stand_ins_);
     }
   }
 
@@ -129,14 +129,14 @@ class Easer {
   }
 
   llvm::Module& module_;
-  Placeholders* placeholders_;
+  StandIns* stand_ins_;
   std::map<llvm::Constant*, llvm::GlobalVariable*> globals_;  // looked up, never walked
 };
 
 }  // namespace
 
-void ease_selection(llvm::Module& module, Placeholders* placeholders) {
-  Easer easer(module, placeholders);
+void ease_selection(llvm::Module& module, StandIns* stand_ins) {
+  Easer easer(module, stand_ins);
   for (llvm::Function& function : module) {
     if (!function.isDeclaration()) easer.run(function);
   }

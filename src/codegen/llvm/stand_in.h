@@ -16,21 +16,21 @@ class TargetPassConfig;
 
 namespace weft::codegen {
 
-struct Placeholders {
+struct StandIns {
   int placed = 0, replaced = 0;
   bool all_replaced() const { return placed == replaced; }
 };
 
-// Whether the call is a fused multiply-add that placeholders are known for.
+// Whether the call is a fused multiply-add that stand-ins are known for.
 bool is_replaceable_fma(const llvm::IntrinsicInst& call);
 // The same of a vector whose lanes are all one number that was just loaded; its load, or null.
 llvm::LoadInst* replaceable_spread(const llvm::ShuffleVectorInst& shuffle);
 
 // Erase them.
-void place_fma(llvm::IntrinsicInst& call, Placeholders& placeholders);
-void place_spread(llvm::ShuffleVectorInst& shuffle, llvm::LoadInst& load, Placeholders& placeholders);
+void place_fma(llvm::IntrinsicInst& call, StandIns& stand_ins);
+void place_spread(llvm::ShuffleVectorInst& shuffle, llvm::LoadInst& load, StandIns& stand_ins);
 
 // Adds the pass that replaces them.
-void replace_placeholders(llvm::TargetPassConfig& passes, Placeholders& placeholders);
+void replace_stand_ins(llvm::TargetPassConfig& passes, StandIns& stand_ins);
 
 }  // namespace weft::codegen

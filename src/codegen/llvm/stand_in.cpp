@@ -1,4 +1,4 @@
-#include "codegen/llvm/placeholder.h"
+#include "codegen/llvm/stand_in.h"
 
 #include <map>
 #include <string>
@@ -67,10 +67,10 @@ class Opcodes {
 
 class Replacer : public llvm::MachineFunctionPass {
  public:
-  explicit Replacer(Placeholders& placeholders) : MachineFunctionPass(ID), placeholders_(placeholders) {}
+  explicit Replacer(StandIns& stand_ins) : MachineFunctionPass(ID), stand_ins_(stand_ins) {}
 
   bool runOnMachineFunction(llvm::MachineFunction& function) override {
-    if (placeholders_.placed == 0) return false;
+    if (stand_ins_.placed == 0) return false;
     const llvm::TargetInstrInfo& info = *function.getSubtarget().getInstrInfo();
     static const Opcodes opcodes(info);
     for (llvm::MachineBasicBlock& block : function) {
@@ -78,13 +78,13 @@ class Replacer : public llvm::MachineFunctionPass {
         MachineInstr& inst = *it++;
         if (inst.getPCSections() == nullptr) continue;
         inst.setPCSections(function, nullptr);
-        if (spread(inst, opcodes, info) || fma(inst, opcodes, info)) ++placeholders_.replaced;
+        if (spread(inst, opcodes, info) || fma(inst, opcodes, info)) ++stand_ins_.replaced;
       }
     }
     return true;
   }
 
-  llvm::StringRef getPassName() const override { return "Weft placeholders"; }
+  llvm::StringRef getPassName() const override { return "Weft stand-ins"; }
 
  private:
   static bool spread(MachineInstr& inst, const Opcodes& opcodes, const llvm::TargetInstrInfo& info) {
@@ -113,7 +113,7 @@ class Replacer : public llvm::MachineFunctionPass {
   }
 
   static char ID;
-  Placeholders& placeholders_;
+  StandIns& stand_ins_;
 };
 
 char Replacer::ID = 0;
@@ -124,7 +124,7 @@ bool is_replaceable_fma(const llvm::IntrinsicInst& call) {
   return call.getIntrinsicID() == llvm::Intrinsic::fma && is_whole_vector(call.getType());
 }
 
-void place_fma(llvm::IntrinsicInst& call, Placeholders& placeholders) {
+void place_fma(llvm::IntrinsicInst& call, StandIns& stand_ins) {
   llvm::IRBuilder<> b(&call);
   auto* product = llvm::cast<llvm::Instruction>(b.CreateFMul(call.getArgOperand(0), call.getArgOperand(1)));
   auto* sum = llvm::cast<llvm::Instruction>(b.CreateFAdd(product, call.getArgOperand(2)));
@@ -133,7 +133,7 @@ void place_fma(llvm::IntrinsicInst& call, Placeholders& placeholders) {
   mark(*sum);
   call.replaceAllUsesWith(sum);
   call.eraseFromParent();
-  ++placeholders.placed;
+  ++stand_ins.placed;
 }
 
 llvm::LoadInst* replaceable_spread(const llvm::ShuffleVectorInst& shuffle) {
@@ -146,7 +146,7 @@ llvm::LoadInst* replaceable_spread(const llvm::ShuffleVectorInst& shuffle) {
   return load != nullptr && load->isSimple() ? load : nullptr;
 }
 
-void place_spread(llvm::ShuffleVectorInst& shuffle, llvm::LoadInst& load, Placeholders& placeholders) {
+void place_spread(llvm::ShuffleVectorInst& shuffle, llvm::LoadInst& load, StandIns& stand_ins) {
   llvm::IRBuilder<> b(&load);  // where nothing was written since
   llvm::LoadInst* spread = b.CreateAlignedLoad(shuffle.getType(), load.getPointerOperand(), load.getAlign(), true);
   mark(*spread);
@@ -155,11 +155,11 @@ void place_spread(llvm::ShuffleVectorInst& shuffle, llvm::LoadInst& load, Placeh
   shuffle.eraseFromParent();
   if (insert->use_empty()) insert->eraseFromParent();
   if (load.use_empty()) load.eraseFromParent();
-  ++placeholders.placed;
+  ++stand_ins.placed;
 }
 
-void replace_placeholders(llvm::TargetPassConfig& passes, Placeholders& placeholders) {
-  passes.insertPass(&llvm::FinalizeISelID, llvm::IdentifyingPassPtr(new Replacer(placeholders)));
+void replace_stand_ins(llvm::TargetPassConfig& passes, StandIns& stand_ins) {
+  passes.insertPass(&llvm::FinalizeISelID, llvm::IdentifyingPassPtr(new Replacer(stand_ins)));
 }
 
 }  // namespace weft::codegen
